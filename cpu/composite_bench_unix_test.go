@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
+	"gpfit/kernel/kerneltest"
 )
 
 // BenchmarkComposites measures value and gradient with composite kernels against

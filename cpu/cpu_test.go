@@ -12,9 +12,9 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // TestConformance runs the suite with three threads, and with one and two if GPFIT_LONG is

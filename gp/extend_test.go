@@ -13,9 +13,9 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest/testmethod"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // extendTolerance is relative to the largest element; newModel has a condition number near 1e4.

@@ -17,9 +17,9 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest/testmethod"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 	"gpfit/mean"
 )
 

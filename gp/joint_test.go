@@ -9,9 +9,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // jointTolerance is relative to the prior variance, because covariances are

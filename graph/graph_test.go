@@ -15,9 +15,9 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/graph"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // tolDiff bounds a central difference of the fourth order, with step 1e-4, of a

@@ -10,9 +10,9 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 	"gpfit/mean"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 func normalPoints(rng *rand.Rand, n, d int) *kernel.Points {

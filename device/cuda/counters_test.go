@@ -9,8 +9,8 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
+	"gpfit/kernel/kerneltest"
 )
 
 // gradientFlops counts the work of one value and gradient.

@@ -11,9 +11,9 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // smallSteps take the code paths of large matrices at the sizes of these tests.

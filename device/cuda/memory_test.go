@@ -13,9 +13,9 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/mathlib"
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // TestOutOfMemory refuses each allocation of a job in turn, including launches and

@@ -10,9 +10,9 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/devicetest"
 	"gpfit/device/devicetest/methodtest"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 	"gpfit/method/tiles"
 )
 

@@ -17,9 +17,9 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // The largest allowed differences from the reference, relative to the largest number or to the sum

@@ -5,8 +5,8 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/tiling"
-	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // RunKernel tests a covariance function in an expression that names it, and with ard, for points of

@@ -15,9 +15,9 @@ import (
 	"gpfit/device"
 	"gpfit/device/devicetest"
 	"gpfit/device/textbook"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 	"gpfit/method/merged"
 )
 

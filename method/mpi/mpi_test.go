@@ -18,9 +18,9 @@ import (
 	"gpfit/device/cuda"
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/devicetest"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 	"gpfit/method/mpi"
 	"gpfit/method/mpi/message"
 )

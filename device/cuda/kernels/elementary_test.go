@@ -7,8 +7,8 @@ import (
 
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
-	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // bigExp returns eˣ to about 180 bits, from the Taylor series of x/2^40, squared 40 times.

@@ -10,8 +10,8 @@ import (
 
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
+	"gpfit/kernel/kerneltest"
 )
 
 func module(t *testing.T, major, minor int) string {

@@ -16,8 +16,8 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // tolerance is relative. Kernels and CPU code round differently in sums of a few dozen

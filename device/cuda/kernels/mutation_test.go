@@ -12,8 +12,8 @@ import (
 
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
+	"gpfit/kernel/kerneltest"
 )
 
 // part returns the module of a launch with its kernel alone, which loads faster.

@@ -11,10 +11,10 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/internal/code"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	pairs "gpfit/internal/pair"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // own compiles a user-defined kernel with the parameters a, lengthscale and period, the

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
+	"gpfit/kernel/kerneltest"
 )
 
 func text(t *testing.T, kernelText string, d int, e *ptx.Entry) (*ptx.Kernel, []byte) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
 )
 
 // compact is Wendland's C² function of compact support, (1 − r)⁴(1 + 4r) for r < 1,
