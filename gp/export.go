@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"gpfit/feature"
-	"gpfit/internal/code"
 	"gpfit/kernel"
+	"gpfit/kernel/code"
 	"gpfit/mean"
 	"gpfit/method/experts"
 )

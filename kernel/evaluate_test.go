@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/gorgonia"
 	"pgregory.net/rapid"
 
-	"gpfit/internal/code"
 	"gpfit/internal/must"
 	"gpfit/internal/pair"
+	"gpfit/kernel/code"
 )
 
 var evaluatorCases = []string{

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gpfit/internal/code"
+	"gpfit/kernel/code"
 )
 
 // FiniteFeatures are functions φ_j and variances v_j ≥ 0 for which

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 
-	"gpfit/internal/code"
 	"gpfit/internal/pair"
 	"gpfit/internal/pick"
+	"gpfit/kernel/code"
 )
 
 // Pair provides what the function of a [Family] needs: nodes for features of a pair of points and

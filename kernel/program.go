@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"gpfit/internal/code"
 	"gpfit/internal/pair"
+	"gpfit/kernel/code"
 )
 
 // Program is a compiled covariance function on points of D columns. It consists of features of a

@@ -3,8 +3,8 @@ package kernel
 import (
 	"math"
 
-	"gpfit/internal/code"
 	"gpfit/internal/vec"
+	"gpfit/kernel/code"
 )
 
 // routine is the list of operations on rows by which the CPU computes the values of

@@ -3,7 +3,7 @@ package kernel
 import (
 	"slices"
 
-	"gpfit/internal/code"
+	"gpfit/kernel/code"
 )
 
 // selection chooses the steps for the values of a list.

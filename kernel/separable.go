@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/internal/code"
 	"gpfit/internal/pair"
+	"gpfit/kernel/code"
 )
 
 // formulaProduct is a product g(x, x′) of values, with their powers, that sees each point alone.

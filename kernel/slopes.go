@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"gpfit/internal/code"
 	"gpfit/internal/pair"
+	"gpfit/kernel/code"
 )
 
 // Slopes computes the prior variance of the derivatives of a function whose

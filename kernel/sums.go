@@ -3,7 +3,7 @@ package kernel
 import (
 	"slices"
 
-	"gpfit/internal/code"
+	"gpfit/kernel/code"
 )
 
 // sumsAndColumns computes the sums of a gradient, Sums before the sums by columns, which

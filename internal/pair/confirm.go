@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gpfit/internal/code"
+	"gpfit/kernel/code"
 )
 
 // Gorgonia merges nodes of one op whose 32-bit hashes are equal, without a look at their operands. Among the

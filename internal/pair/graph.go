@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"gpfit/internal/code"
+	"gpfit/kernel/code"
 )
 
 // Building serializes the building of graphs, because Gorgonia keeps global state.

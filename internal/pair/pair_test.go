@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gpfit/internal/code"
 	"gpfit/internal/must"
+	"gpfit/kernel/code"
 )
 
 // tolDerivative bounds a central difference of the fourth order, relative to the sum of the

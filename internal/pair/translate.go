@@ -7,7 +7,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
-	"gpfit/internal/code"
+	"gpfit/kernel/code"
 )
 
 // translation translates nodes to operations.

@@ -10,10 +10,10 @@ import (
 
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
-	"gpfit/internal/code"
 	"gpfit/internal/must"
 	pairs "gpfit/internal/pair"
 	"gpfit/kernel"
+	"gpfit/kernel/code"
 	"gpfit/kernel/kerneltest"
 )
 

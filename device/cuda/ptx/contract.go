@@ -3,8 +3,8 @@ package ptx
 import (
 	"fmt"
 
-	"gpfit/internal/code"
 	"gpfit/kernel"
+	"gpfit/kernel/code"
 )
 
 // A block of the contraction processes its tiles of G in a fixed order. For each tile

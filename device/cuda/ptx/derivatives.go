@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/internal/code"
+	"gpfit/kernel/code"
 )
 
 // A block of Derivatives has 64 rows and takes the columns in tiles. A thread adds the terms of its

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/internal/code"
+	"gpfit/kernel/code"
 )
 
 // expPolynomial are the coefficients of (eʳ − 1 − r)/r² for |r| ≤ ½ ln 2, highest

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/internal/code"
 	"gpfit/kernel"
+	"gpfit/kernel/code"
 )
 
 // These limits keep the size of the text reasonable.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/internal/code"
 	"gpfit/kernel"
+	"gpfit/kernel/code"
 )
 
 // Text returns the module of an entry for a target.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/internal/code"
+	"gpfit/kernel/code"
 )
 
 // body is the text of an entry during writing. In a pass a thread has rows × cols

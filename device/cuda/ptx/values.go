@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/internal/code"
+	"gpfit/kernel/code"
 )
 
 // uniform returns a uniform value as an operand.
