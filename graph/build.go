@@ -12,9 +12,9 @@ import (
 	"gorgonia.org/tensor"
 
 	"gpfit/device"
-	"gpfit/internal/pair"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
+	"gpfit/kernel/symbolic"
 	"gpfit/mean"
 )
 
@@ -23,7 +23,7 @@ import (
 const maxSalts = 8
 
 // Build compiles the objective of spec on the workspace ws, which must hold the points spec.X.
-// From then on, only the objective may call the workspace. Build holds the lock [pair.Building],
+// From then on, only the objective may call the workspace. Build holds the lock [symbolic.Building],
 // so no kernel can be compiled meanwhile; Derive and Prior must not compile one.
 func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 	n := ws.N()
@@ -48,8 +48,8 @@ func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 	if err := checkFolds(spec.Folds, n); err != nil {
 		return nil, err
 	}
-	pair.Building.Lock()
-	defer pair.Building.Unlock()
+	symbolic.Building.Lock()
+	defer symbolic.Building.Unlock()
 	for salt := range uint64(maxSalts) {
 		b := &builder{spec: spec, graph: gorgonia.NewGraph(), solver: newSolver(ws, spec)}
 		b.solver.salt = salt

@@ -9,8 +9,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 
-	"gpfit/internal/pair"
 	"gpfit/kernel"
+	"gpfit/kernel/symbolic"
 )
 
 // WriteDOT writes a Graphviz drawing of the objective and its derivatives: the graph over all
@@ -30,7 +30,7 @@ func (d *drawing) objective(o *Objective) {
 	}
 	d.cluster("objective", "objective", func() {
 		for _, s := range o.gradient.steps {
-			if _, constant := pair.Constant(s.node); constant && !slices.Contains(o.grads, s.node) {
+			if _, constant := symbolic.Constant(s.node); constant && !slices.Contains(o.grads, s.node) {
 				continue
 			}
 			p.ids[s.node] = "o" + strconv.Itoa(len(p.ids))
@@ -76,7 +76,7 @@ func symbol(of gorgonia.Op) string {
 	if own, ok := of.(*op); ok {
 		return own.name
 	}
-	return pair.Symbol(of)
+	return symbolic.Symbol(of)
 }
 
 func (p *picture) look(s step) look {
@@ -134,7 +134,7 @@ func (p *picture) opText(s step) string {
 	}
 	operands := make([]string, len(s.inputs))
 	for i, j := range s.inputs {
-		if x, ok := pair.Constant(p.gradient.steps[j].node); ok {
+		if x, ok := symbolic.Constant(p.gradient.steps[j].node); ok {
 			operands[i] = shortNumber(x)
 		}
 	}
@@ -164,21 +164,21 @@ func (p *picture) numbers(n *gorgonia.Node) string {
 
 // pairPicture holds the covariance function of a pair during drawing.
 type pairPicture struct {
-	*pair.Expression
+	*symbolic.Expression
 	prog *kernel.Program
-	ids  map[*pair.Node]string
+	ids  map[*symbolic.Node]string
 	// theta are the parameters of the last evaluation, or nil.
 	theta  []float64
 	names  []string
 	column func(int) string
 	// by maps a derivative node to the names of the variables it is the derivative by.
-	by map[*pair.Node][]string
+	by map[*symbolic.Node][]string
 }
 
 // pair draws k(x, x′) and its derivatives.
 func (d *drawing) pair(o *Objective) {
 	prog := o.solver.prog
-	p := &pairPicture{Expression: prog.Expression(), prog: prog, ids: map[*pair.Node]string{}, column: o.labels.column, by: map[*pair.Node][]string{}}
+	p := &pairPicture{Expression: prog.Expression(), prog: prog, ids: map[*symbolic.Node]string{}, column: o.labels.column, by: map[*symbolic.Node][]string{}}
 	for _, name := range prog.Names() {
 		p.names = append(p.names, o.labels.parameter(name))
 	}
@@ -210,13 +210,13 @@ func (d *drawing) pair(o *Objective) {
 	}
 }
 
-func (p *pairPicture) derivative(n *pair.Node, by string) {
+func (p *pairPicture) derivative(n *symbolic.Node, by string) {
 	if n != nil {
 		p.by[n] = append(p.by[n], by)
 	}
 }
 
-func (p *pairPicture) valueLook(n *pair.Node) look {
+func (p *pairPicture) valueLook(n *symbolic.Node) look {
 	if _, ok := p.Feature(n); ok {
 		return dataLook
 	}
@@ -230,7 +230,7 @@ func (p *pairPicture) valueLook(n *pair.Node) look {
 }
 
 // pairNode draws a node. It writes constants into the nodes that use them.
-func (d *drawing) pairNode(p *pairPicture, n *pair.Node, l look) {
+func (d *drawing) pairNode(p *pairPicture, n *symbolic.Node, l look) {
 	if _, number := p.Number(n); number && p.by[n] == nil && n != p.Value {
 		return
 	}
@@ -251,7 +251,7 @@ func (d *drawing) pairNode(p *pairPicture, n *pair.Node, l look) {
 	d.node(p.ids[n], l, lines...)
 }
 
-func (p *pairPicture) label(n *pair.Node) string {
+func (p *pairPicture) label(n *symbolic.Node) string {
 	if i, ok := p.Feature(n); ok {
 		return p.prog.FeatureName(i, p.column)
 	}
@@ -269,14 +269,14 @@ func (p *pairPicture) label(n *pair.Node) string {
 		}
 		operands = append(operands, text)
 	}
-	return opLabel(pair.Symbol(n.Op()), operands)
+	return opLabel(symbolic.Symbol(n.Op()), operands)
 }
 
-func (d *drawing) pairEdges(p *pairPicture, nodes []*pair.Node, l line) {
+func (d *drawing) pairEdges(p *pairPicture, nodes []*symbolic.Node, l line) {
 	for _, n := range nodes {
 		for i, c := range p.Operands(n) {
 			if p.ids[c] != "" {
-				d.edge(p.ids[c], p.ids[n], operandMark(pair.Symbol(n.Op()), i), l)
+				d.edge(p.ids[c], p.ids[n], operandMark(symbolic.Symbol(n.Op()), i), l)
 			}
 		}
 	}

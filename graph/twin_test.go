@@ -17,7 +17,7 @@ import (
 
 	"gpfit/graph"
 	"gpfit/internal/must"
-	"gpfit/internal/pair"
+	"gpfit/kernel/symbolic"
 )
 
 // tolTwin bounds the difference between the objective and its twin, in value and
@@ -96,8 +96,8 @@ type twin struct {
 }
 
 func newTwin(t *testing.T, spec graph.Spec, names []string, covariance func(*twin) *gorgonia.Node) *twin {
-	pair.Building.Lock()
-	defer pair.Building.Unlock()
+	symbolic.Building.Lock()
+	defer symbolic.Building.Unlock()
 	w := &twin{t: t, graph: gorgonia.NewGraph(), names: names, natural: map[string]*gorgonia.Node{}, n: spec.X.N}
 	for _, name := range names {
 		z := gorgonia.NewF64(0)
@@ -131,9 +131,9 @@ func (w *twin) gradient(z []float64) (float64, []float64) {
 	for i, v := range z {
 		*w.logs[i] = gorgonia.F64(v)
 	}
-	pair.Building.Lock()
+	symbolic.Building.Lock()
 	vm := gorgonia.NewTapeMachine(w.graph)
-	pair.Building.Unlock()
+	symbolic.Building.Unlock()
 	defer vm.Close()
 	must.Do(w.t, vm.RunAll())
 	grad := must.Slice(len(z), func(i int) float64 { return w.grads[i].Value().Data().(float64) })

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/internal/pair"
+	"gpfit/kernel/symbolic"
 )
 
 // Compile translates e for points whose columns carry the given labels. `dims=` and
@@ -24,9 +24,9 @@ import (
 // Several linear(ard) or poly(ard) leaves in one product keep all their
 // lengthscales, although only products of these matter then.
 func Compile(e Expr, labels []int) (*Program, error) {
-	pair.Building.Lock()
-	defer pair.Building.Unlock()
-	c := compiler{prog: &Program{D: len(labels), Text: e.String(), Labels: slices.Clone(labels), graph: pair.NewGraph()}, labels: labels, whole: e}
+	symbolic.Building.Lock()
+	defer symbolic.Building.Unlock()
+	c := compiler{prog: &Program{D: len(labels), Text: e.String(), Labels: slices.Clone(labels), graph: symbolic.NewGraph()}, labels: labels, whole: e}
 	c.into = &c.prog.monomials
 	if err := c.top(e, ""); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ type compiler struct {
 	terms []*Node
 }
 
-func (c *compiler) graph() *pair.Graph { return c.prog.graph }
+func (c *compiler) graph() *symbolic.Graph { return c.prog.graph }
 
 // fail returns an error about a part of the expression.
 func (c *compiler) fail(part Expr, format string, args ...any) error {

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit/internal/must"
-	"gpfit/internal/pair"
 	"gpfit/kernel/code"
+	"gpfit/kernel/symbolic"
 )
 
 var evaluatorCases = []string{
@@ -275,8 +275,8 @@ func TestOperations(t *testing.T) {
 		"tanh":              func(p *Pair, s, a *Node) *Node { return p.Tanh(p.Mul(a, s)) },
 		"sigmoid":           func(p *Pair, s, a *Node) *Node { return p.Sigmoid(p.Sub(s, a)) },
 		"arcsine":           func(p *Pair, s, a *Node) *Node { return p.Arcsine(p.Div(s, p.Add(p.Number(2), p.Add(a, s)))) },
-		"erf":               func(p *Pair, s, a *Node) *Node { return pair.Erf(p.Graph, p.Sub(s, a)) },
-		"sinc":              func(p *Pair, s, a *Node) *Node { return pair.Sinc(p.Graph, p.Mul(p.Scale(3, a), p.Sqrt(s))) },
+		"erf":               func(p *Pair, s, a *Node) *Node { return symbolic.Erf(p.Graph, p.Sub(s, a)) },
+		"sinc":              func(p *Pair, s, a *Node) *Node { return symbolic.Sinc(p.Graph, p.Mul(p.Scale(3, a), p.Sqrt(s))) },
 		"abs":               func(p *Pair, s, a *Node) *Node { return p.Abs(p.Sub(s, a)) },
 		"positive":          func(p *Pair, s, a *Node) *Node { return p.PowInt(p.Positive(p.Sub(a, s)), 3) },
 		"power":             func(p *Pair, s, a *Node) *Node { return p.Exp(p.Neg(p.Pow(s, a))) },
@@ -342,8 +342,8 @@ const tolTape = 1e-13
 // tape is a program's graph for Gorgonia's machine, and its operations.
 type tape struct {
 	prog  *Program
-	f     *pair.Function
-	nodes *pair.Expression
+	f     *symbolic.Function
+	nodes *symbolic.Expression
 }
 
 func newTape(t must.Test, prog *Program) tape {
@@ -356,8 +356,8 @@ func (c tape) check(t interface {
 	must.Test
 	must.Reporter
 }, features, theta []float64) {
-	pair.Building.Lock()
-	defer pair.Building.Unlock()
+	symbolic.Building.Lock()
+	defer symbolic.Building.Unlock()
 	for _, n := range c.nodes.Inputs {
 		x := 0.0
 		if i, ok := c.nodes.Feature(n); ok {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gpfit/internal/pair"
+	"gpfit/kernel/symbolic"
 )
 
 // A formula is a covariance function in the text of a kernel:
@@ -90,7 +90,7 @@ var formulaVariables = []struct {
 var formulaFunctions = map[string]func(p *Pair, a *Node) *Node{
 	"exp": (*Pair).Exp, "log": (*Pair).Log, "log1p": (*Pair).Log1p, "sqrt": (*Pair).Sqrt, "sin": (*Pair).Sin, "cos": (*Pair).Cos,
 	"tanh": (*Pair).Tanh, "asin": (*Pair).Arcsine, "abs": (*Pair).Abs, "pos": (*Pair).Positive, "sigmoid": (*Pair).Sigmoid,
-	"erf": func(p *Pair, a *Node) *Node { return pair.Erf(p.Graph, a) }, "sinc": func(p *Pair, a *Node) *Node { return pair.Sinc(p.Graph, a) },
+	"erf": func(p *Pair, a *Node) *Node { return symbolic.Erf(p.Graph, a) }, "sinc": func(p *Pair, a *Node) *Node { return symbolic.Sinc(p.Graph, a) },
 }
 
 // ardScale is the parameter that a formula has only with ard.

@@ -7,17 +7,17 @@ import (
 	"slices"
 	"strconv"
 
-	"gpfit/internal/pair"
 	"gpfit/internal/pick"
 	"gpfit/kernel/code"
+	"gpfit/kernel/symbolic"
 )
 
 // Pair provides what the function of a [Family] needs: nodes for features of a pair of points and
-// for the leaf's parameters, and the methods of [pair.Graph] for arithmetic on them. A feature
+// for the leaf's parameters, and the methods of [symbolic.Graph] for arithmetic on them. A feature
 // sums over the columns c that the leaf acts on. The argument of some features names a parameter
 // that divides the columns: one number, or with ard one for each column; "" means none.
 type Pair struct {
-	*pair.Graph
+	*symbolic.Graph
 	// features are the features of the program so far.
 	features *[]Feature
 	// family is the name of the leaf's family.
@@ -132,7 +132,7 @@ func (p *Pair) scaled(f Feature, name string, power int) *Node {
 }
 
 // Node is a Gorgonia node for a number computed from a pair of points.
-type Node = pair.Node
+type Node = symbolic.Node
 
 // feature returns the index of f; equal features share one.
 func (p *Pair) feature(f Feature) int {

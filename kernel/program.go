@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"gpfit/internal/pair"
 	"gpfit/kernel/code"
+	"gpfit/kernel/symbolic"
 )
 
 // Program is a compiled covariance function on points of D columns. It consists of features of a
@@ -35,7 +35,7 @@ type Program struct {
 	// monomials are the terms, as they were written.
 	monomials []*Monomial
 	gradient  func() *Gradient
-	graph     *pair.Graph
+	graph     *symbolic.Graph
 	root      *Node
 	// functions are values with their derivatives, by their IDs.
 	functions sync.Map
@@ -119,8 +119,8 @@ func (p *Program) finish() error {
 	}
 	p.List, p.Value = f.List, f.Value
 	p.gradient = sync.OnceValue(func() *Gradient {
-		pair.Building.Lock()
-		defer pair.Building.Unlock()
+		symbolic.Building.Lock()
+		defer symbolic.Building.Unlock()
 		f, err := p.graph.Compile(p.root, true, len(p.Features), p.NumParams)
 		if err != nil {
 			// Unreachable: every op of package pair is differentiable once.
@@ -132,9 +132,9 @@ func (p *Program) finish() error {
 }
 
 // differentiated returns a value with its derivatives, which are compiled on the first call.
-func (p *Program) differentiated(id code.ID) (*pair.Function, error) {
+func (p *Program) differentiated(id code.ID) (*symbolic.Function, error) {
 	if f, ok := p.functions.Load(id); ok {
-		return f.(*pair.Function), nil
+		return f.(*symbolic.Function), nil
 	}
 	f, err := differentiateAgain(p.List, id, len(p.Features), p.NumParams)
 	if err == nil {
@@ -143,10 +143,10 @@ func (p *Program) differentiated(id code.ID) (*pair.Function, error) {
 	return f, err
 }
 
-func differentiateAgain(list *code.List, d code.ID, features, params int) (*pair.Function, error) {
-	pair.Building.Lock()
-	defer pair.Building.Unlock()
-	g, root := pair.Raise(list, d)
+func differentiateAgain(list *code.List, d code.ID, features, params int) (*symbolic.Function, error) {
+	symbolic.Building.Lock()
+	defer symbolic.Building.Unlock()
+	g, root := symbolic.Raise(list, d)
 	return g.Compile(root, true, features, params)
 }
 
@@ -155,7 +155,7 @@ func (p *Program) Gradient() *Gradient { return p.gradient() }
 
 // Expression returns the covariance function of a pair and its derivatives, as the
 // nodes of a Gorgonia graph that the program was compiled from.
-func (p *Program) Expression() *pair.Expression {
+func (p *Program) Expression() *symbolic.Expression {
 	p.gradient()
 	return p.graph.Differentiated()
 }
@@ -266,7 +266,7 @@ type part struct {
 	sum  int
 }
 
-func newGradient(features []Feature, params int, f *pair.Function) *Gradient {
+func newGradient(features []Feature, params int, f *symbolic.Function) *Gradient {
 	g := &Gradient{List: f.List, Features: slices.Clone(features), ByFeature: f.ByFeature, parts: make([][]part, params)}
 	for i, d := range f.ByParameter {
 		if d != code.None {

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/internal/pair"
 	"gpfit/kernel/code"
+	"gpfit/kernel/symbolic"
 )
 
 // formulaProduct is a product g(x, x′) of values, with their powers, that sees each point alone.
@@ -103,7 +103,7 @@ func (f *formulaProduct) alone(x *Points, i int, y *Points, j int) []float64 {
 // differentiate sets Params and slopes of the atom ψ(x) = g(x, a)/√g(a, a), with g(a, a) in largest:
 // ∂ψ = ∂g(x, a)/√g(a, a) − ½ψ·∂g(a, a)/g(a, a).
 func (f *formulaProduct) differentiate(a *Atom, at *Points, largest float64) error {
-	functions := make([]*pair.Function, len(f.ids))
+	functions := make([]*symbolic.Function, len(f.ids))
 	depends := make([]bool, f.prog.NumParams)
 	for k, id := range f.ids {
 		var err error
@@ -132,7 +132,7 @@ func (f *formulaProduct) differentiate(a *Atom, at *Points, largest float64) err
 }
 
 // markParams marks the parameters on which a value depends, by itself and by its features.
-func (f *formulaProduct) markParams(depends []bool, g *pair.Function) {
+func (f *formulaProduct) markParams(depends []bool, g *symbolic.Function) {
 	for p, d := range g.ByParameter {
 		depends[p] = depends[p] || d != code.None
 	}
@@ -148,7 +148,7 @@ func (f *formulaProduct) markParams(depends []bool, g *pair.Function) {
 
 // addSlopes adds the derivatives by log θ of the product of values with powers, for the i-th point and
 // the point at, to dst, and returns the product.
-func (f *formulaProduct) addSlopes(dst []float64, functions []*pair.Function, x *Points, i int, at *Points) float64 {
+func (f *formulaProduct) addSlopes(dst []float64, functions []*symbolic.Function, x *Points, i int, at *Points) float64 {
 	features, product := f.alone(x, i, at, 0), 1.0
 	values := make([]float64, len(functions))
 	for k, g := range functions {

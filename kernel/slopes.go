@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"gpfit/internal/pair"
 	"gpfit/kernel/code"
+	"gpfit/kernel/symbolic"
 )
 
 // Slopes computes the prior variance of the derivatives of a function whose
@@ -16,7 +16,7 @@ type Slopes struct {
 	grad  *Gradient
 	// seconds[f] are the derivatives of the derivative by feature f, compiled for
 	// the features that change to first order when one point of an equal pair moves.
-	seconds []*pair.Function
+	seconds []*symbolic.Function
 }
 
 // kinkError reports a program whose sample functions have no derivatives.
@@ -26,7 +26,7 @@ func kinkError(p *Program) error {
 
 // NewSlopes prepares Slopes for the parameters theta. The error is a [*CompileError] about a kink.
 func NewSlopes(p *Program, theta []float64) (*Slopes, error) {
-	s := &Slopes{prog: p, theta: theta, grad: p.Gradient(), seconds: make([]*pair.Function, len(p.Features))}
+	s := &Slopes{prog: p, theta: theta, grad: p.Gradient(), seconds: make([]*symbolic.Function, len(p.Features))}
 	for f, d := range s.grad.ByFeature {
 		if d == code.None {
 			continue

@@ -11,10 +11,10 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/internal/must"
-	pairs "gpfit/internal/pair"
 	"gpfit/kernel"
 	"gpfit/kernel/code"
 	"gpfit/kernel/kerneltest"
+	pairs "gpfit/kernel/symbolic"
 )
 
 // own compiles a user-defined kernel with the parameters a, lengthscale and period, the

@@ -1,4 +1,4 @@
-package pair
+package symbolic
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-// Package pair builds and differentiates covariance functions of a pair of points
+// Package symbolic builds and differentiates covariance functions of a pair of points
 // as Gorgonia expressions.
 //
 // A [Graph] has an input node for every feature of the pair (a squared distance, an inner product,
@@ -7,4 +7,4 @@
 // closed under differentiation. [Graph.Compile] lets Gorgonia differentiate an expression by all
 // its inputs and translates value and derivatives to lists of operations (package code), which the
 // CPU and the GPU run. The tests also run the graph on Gorgonia's own machines.
-package pair
+package symbolic
