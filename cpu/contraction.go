@@ -3,8 +3,8 @@ package cpu
 import (
 	"context"
 
+	"gpfit/cpu/spd"
 	"gpfit/device"
-	"gpfit/internal/spd"
 	"gpfit/internal/vec"
 	"gpfit/kernel"
 )

@@ -1,7 +1,7 @@
 // Package cpu evaluates covariances, likelihoods, gradients and predictions on the
 // host, as a device of package device.
 //
-// A workspace holds one matrix of package internal/spd, which does the n³ work: the covariance
+// A workspace holds one matrix of package cpu/spd, which does the n³ work: the covariance
 // matrix, then its Cholesky factor L, and Σ⁻¹ beside it when a gradient is requested. Start
 // with workspace.go; factor.go forms and factors Σ, contract.go computes gradients,
 // predict.go predictions.
@@ -14,9 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"gpfit/cpu/spd"
 	"gpfit/device"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/spd"
 	"gpfit/kernel"
 )
 

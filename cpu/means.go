@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"gpfit/cpu/spd"
 	"gpfit/device"
-	"gpfit/internal/spd"
 	"gpfit/internal/vec"
 	"gpfit/kernel"
 )

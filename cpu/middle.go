@@ -3,9 +3,9 @@ package cpu
 import (
 	"context"
 
+	"gpfit/cpu/spd"
 	"gpfit/device"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/spd"
 )
 
 // middleRows returns the number of rows of the middle term formed at a time, a multiple of

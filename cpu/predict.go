@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"gpfit/cpu/spd"
 	"gpfit/device"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/spd"
 	"gpfit/kernel"
 )
 

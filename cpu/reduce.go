@@ -3,7 +3,7 @@ package cpu
 import (
 	"context"
 
-	"gpfit/internal/spd"
+	"gpfit/cpu/spd"
 	"gpfit/kernel"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"gpfit/cpu/spd"
 	"gpfit/device"
 	"gpfit/device/tiling"
-	"gpfit/internal/spd"
 	"gpfit/kernel"
 )
 

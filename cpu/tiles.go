@@ -3,8 +3,8 @@ package cpu
 import (
 	"fmt"
 
+	"gpfit/cpu/spd"
 	"gpfit/device/tiling"
-	"gpfit/internal/spd"
 )
 
 // Multiply implements [tiling.Bank].

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"sync"
 
+	"gpfit/cpu/spd"
 	"gpfit/device"
-	"gpfit/internal/spd"
 	"gpfit/kernel"
 )
 

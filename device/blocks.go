@@ -86,7 +86,7 @@ func CheckBlocks(adj Adjoint, middle *Blocks, n int, diag, grad []float64, prog 
 }
 
 // blockRows is the number of rows of working space, besides a block of the largest size: two
-// parts of 144 rows (internal/spd) and what separates the rows in memory.
+// parts of 144 rows (cpu/spd) and what separates the rows in memory.
 const blockRows = 2*144 + 96
 
 // blockPadding is the largest number of elements that an accelerator adds to a column.

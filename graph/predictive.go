@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"gpfit/cpu/spd"
 	"gpfit/device"
-	"gpfit/internal/spd"
 )
 
 // LeverageError reports a point, or a fold of them, that has no prediction because the

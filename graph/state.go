@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"gpfit/cpu/spd"
 	"gpfit/device"
-	"gpfit/internal/spd"
 	"gpfit/kernel"
 	"gpfit/mean"
 )

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 
-	"gpfit/internal/spd"
+	"gpfit/cpu/spd"
 	"gpfit/kernel"
 )
 

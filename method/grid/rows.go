@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"gpfit/internal/spd"
+	"gpfit/cpu/spd"
 )
 
 // square returns an m×m matrix.

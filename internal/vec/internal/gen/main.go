@@ -9,7 +9,7 @@
 // routine for both instruction sets; isa.go holds the differences.
 //
 // The generator is a separate module. So is internal/asm, which it shares with the
-// generator of internal/spd.
+// generator of cpu/spd.
 package main
 
 import "gpfit/internal/asm"

@@ -1,4 +1,4 @@
-// Command gen writes the amd64 assembly of package gpfit/internal/spd with avo.
+// Command gen writes the amd64 assembly of package gpfit/cpu/spd with avo.
 //
 //	go run . -isa avx512 -out ../../kernels_avx512_amd64.s -stubs ../../kernels_avx512_amd64.go -pkg spd
 //

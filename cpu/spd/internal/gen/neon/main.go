@@ -1,4 +1,4 @@
-// Command neon writes the arm64 assembly of package gpfit/internal/spd.
+// Command neon writes the arm64 assembly of package gpfit/cpu/spd.
 //
 //	go run ./neon -out ../../kernels_neon_arm64.s -stubs ../../kernels_neon_arm64.go -pkg spd
 //

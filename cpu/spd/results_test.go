@@ -23,7 +23,7 @@ import (
 // variant on every architecture must reproduce: some elements, to 1e-12 of the largest, and
 // for the variants in assembly a hash of the bits of all elements.
 //
-//	go test ./internal/spd -run TestResults -update
+//	go test ./cpu/spd -run TestResults -update
 //
 // writes the file on a processor with AVX-512.
 var update = flag.Bool("update", false, "write testdata/results.txt")
