@@ -5,8 +5,8 @@ import (
 
 	"gpfit/cpu/spd"
 	"gpfit/device"
-	"gpfit/internal/vec"
 	"gpfit/kernel"
+	"gpfit/kernel/vec"
 )
 
 // contraction is one call of Contract.

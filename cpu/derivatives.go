@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"gpfit/device"
-	"gpfit/internal/vec"
 	"gpfit/kernel"
+	"gpfit/kernel/vec"
 )
 
 // manyVectors is the number of vectors from which rows of derivatives, once formed, are

@@ -6,8 +6,8 @@ import (
 
 	"gpfit/cpu/spd"
 	"gpfit/device"
-	"gpfit/internal/vec"
 	"gpfit/kernel"
+	"gpfit/kernel/vec"
 )
 
 // predictMeans computes what [device.MeanPredictor] says. Each thread computes the covariances

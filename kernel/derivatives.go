@@ -1,6 +1,6 @@
 package kernel
 
-import "gpfit/internal/vec"
+import "gpfit/kernel/vec"
 
 // derivativeRun computes the derivatives of a row of pairs by all parameters, each as a row.
 type derivativeRun struct {

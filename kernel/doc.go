@@ -43,7 +43,7 @@
 // function. [Terms] splits a sum into its terms. [Parser] reads expressions with custom families.
 //
 // Package pair builds and differentiates the expression; package code simplifies the operations.
-// For the CPU, select.go chooses a loop over a row of pairs in internal/vec for each operation and
+// For the CPU, select.go chooses a loop over a row of pairs in kernel/vec for each operation and
 // merges operations that one loop can do together; rows.go runs the loops and computes features and
 // their sums by columns. The loops exist for AVX-512, for AVX2 and in portable Go.
 // GPFIT_CPU=avx512, avx2 or generic selects a variant (neon means portable Go here); run the tests

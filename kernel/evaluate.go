@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/internal/vec"
 	"gpfit/kernel/code"
+	"gpfit/kernel/vec"
 )
 
 // Evaluator runs a program on the CPU, a row of pairs at a time. It holds the

@@ -3,7 +3,7 @@ package kernel
 import (
 	"math"
 
-	"gpfit/internal/vec"
+	"gpfit/kernel/vec"
 )
 
 // pairs are the pairs (x_i, y_j) of a row, from j0 on.

@@ -3,8 +3,8 @@ package kernel
 import (
 	"math"
 
-	"gpfit/internal/vec"
 	"gpfit/kernel/code"
+	"gpfit/kernel/vec"
 )
 
 // routine is the list of operations on rows by which the CPU computes the values of

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"gpfit/graph"
-	"gpfit/internal/vec"
 	"gpfit/kernel"
+	"gpfit/kernel/vec"
 )
 
 // A second optimum often differs from the first in what it calls noise: short lengthscales with

@@ -1,4 +1,4 @@
-// Package asm helps the assembly generators of cpu/spd and internal/vec to use avo: it holds
+// Package asm helps the assembly generators of cpu/spd and kernel/vec to use avo: it holds
 // the differences between the two instruction sets, and abbreviations. Like the generators, it is a
 // separate module, so that users of gpfit do not depend on avo. avo v0.6.0 requires a
 // golang.org/x/tools that does not compile on Go 1.26; go.mod raises the version.

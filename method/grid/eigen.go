@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
-	"gpfit/internal/vec"
+	"gpfit/kernel/vec"
 )
 
 // eigen returns the eigenvectors of a symmetric positive semidefinite matrix as rows, and its

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
-	"gpfit/internal/vec"
 	"gpfit/kernel"
+	"gpfit/kernel/vec"
 )
 
 // pointNumbers limits the numbers of a block of predictions.

@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"gpfit/internal/vec"
+	"gpfit/kernel/vec"
 )
 
 // panelWidth is the number of columns that are reduced before the rest of the matrix is.

@@ -3,7 +3,7 @@ package markov
 import (
 	"math"
 
-	"gpfit/internal/vec"
+	"gpfit/kernel/vec"
 )
 
 // This file has what depends on a gap for the Matérn kernels of at most three states, in closed form.

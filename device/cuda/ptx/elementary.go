@@ -139,7 +139,7 @@ func powerOf(w *writer, a vec, b string) vec {
 
 // turn returns sin πu and, if cosine is set, cos πu, up to a common sign, which cancels
 // in their squares and in their product. u − round(u) is exact. The polynomials in its
-// square, with their errors, are internal/vec's.
+// square, with their errors, are kernel/vec's.
 func (w *writer) turn(u vec, cosine bool) (sin, cos vec) {
 	r := w.sub(u, w.each("cvt.rni.f64.f64", u))
 	z := w.mul(r, r)

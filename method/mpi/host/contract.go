@@ -3,8 +3,8 @@ package host
 import (
 	"gpfit/device"
 	"gpfit/device/part"
-	"gpfit/internal/vec"
 	"gpfit/kernel"
+	"gpfit/kernel/vec"
 )
 
 // Contract implements [part.Part].

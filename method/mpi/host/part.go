@@ -7,8 +7,8 @@ import (
 
 	"gpfit/device/part"
 	"gpfit/internal/team"
-	"gpfit/internal/vec"
 	"gpfit/kernel"
+	"gpfit/kernel/vec"
 	"gpfit/method/mpi/engine"
 )
 

@@ -7,7 +7,7 @@
 // routine for both instruction sets; isa.go holds the differences.
 //
 // The generator is a separate module. So is internal/asm, which it shares with the
-// generator of internal/vec.
+// generator of kernel/vec.
 package main
 
 import "gpfit/internal/asm"

@@ -1,4 +1,4 @@
-// Command gen writes the assembly of package gpfit/internal/vec with avo.
+// Command gen writes the assembly of package gpfit/kernel/vec with avo.
 //
 //	go run . -isa avx512 -out ../../vec_avx512_amd64.s -stubs ../../vec_avx512_amd64.go -pkg vec
 //

@@ -18,7 +18,7 @@ import (
 // testdata/results.txt holds results of all functions on an amd64 processor. Every
 // variant on every architecture must reproduce them to 1e-12 of the largest element.
 //
-//	GPFIT_CPU=avx2 go test ./internal/vec -run TestResults -update
+//	GPFIT_CPU=avx2 go test ./kernel/vec -run TestResults -update
 //
 // writes the file.
 var update = flag.Bool("update", false, "write testdata/results.txt")

@@ -1,4 +1,4 @@
-module gpfit/internal/vec/internal/gen
+module gpfit/kernel/vec/internal/gen
 
 go 1.26.0
 
@@ -7,7 +7,7 @@ require (
 	gpfit/internal/asm v0.0.0
 )
 
-replace gpfit/internal/asm => ../../../asm
+replace gpfit/internal/asm => ../../../../internal/asm
 
 require (
 	golang.org/x/mod v0.41.0 // indirect
