@@ -100,7 +100,7 @@ func (c carriageReturns) Read(p []byte) (int, error) {
 }
 
 // The beginnings of every file of these formats. Packages internal/parquet and
-// internal/arrow read the last two.
+// table/formats/internal/arrow read the last two.
 const (
 	zipMagic     = "PK\x03\x04"
 	parquetMagic = "PAR1"
