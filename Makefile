@@ -149,7 +149,7 @@ reliability-input:
 	$(GO) test -count=1 ./cmd/gpfit -run 'TestBadInput|TestExitCodes|TestScript/(outputs|limits|longtexts|signals|errors)'
 	$(GO) test -count=1 ./gp ./internal/journal -run 'TestDamage|TestLoad'
 	$(GO) test -count=1 ./internal/atomicfile ./internal/hostmem ./internal/textform
-	$(GO) test -count=1 ./table ./internal/parquet -run 'TestMaxRows|TestManyColumns|Claim'
+	$(GO) test -count=1 ./table ./table/formats/internal/parquet -run 'TestMaxRows|TestManyColumns|Claim'
 	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'
 
 # make reliability runs these parts, two at a time, within an hour on two cores and prints a

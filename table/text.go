@@ -99,7 +99,7 @@ func (c carriageReturns) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// The beginnings of every file of these formats. Packages internal/parquet and
+// The beginnings of every file of these formats. Packages table/formats/internal/parquet and
 // table/formats/internal/arrow read the last two.
 const (
 	zipMagic     = "PK\x03\x04"

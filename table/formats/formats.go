@@ -6,9 +6,9 @@
 package formats
 
 import (
-	"gpfit/internal/parquet"
 	"gpfit/table"
 	"gpfit/table/formats/internal/arrow"
+	"gpfit/table/formats/internal/parquet"
 )
 
 // Parquet returns the format of Apache Parquet files. It reads columns of numbers or bool as
