@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gpfit/internal/must"
-	"gpfit/internal/tabletest"
+	"gpfit/table/tabletest"
 )
 
 const formatFiles = "testdata/formats/"

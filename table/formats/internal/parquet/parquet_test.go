@@ -14,8 +14,8 @@ import (
 
 	"gpfit/feature"
 	"gpfit/internal/must"
-	"gpfit/internal/tabletest"
 	"gpfit/table"
+	"gpfit/table/tabletest"
 )
 
 var read = tabletest.Reader(Format())
