@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"gpfit/feature"
 	"gpfit/fit/summary"
 	"gpfit/internal/textform"
+	"gpfit/table/feature"
 )
 
 // Result is a comparison.

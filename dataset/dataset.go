@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"gpfit/device"
-	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/pick"
 	"gpfit/table"
+	"gpfit/table/feature"
 )
 
 // Options configures [Read]. The zero value takes the last column as the target and

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 	"gpfit/table"
+	"gpfit/table/feature"
 )
 
 const text = `x,v,lab,held,a,b

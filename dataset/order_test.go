@@ -19,10 +19,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
-	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/internal/must"
 	"gpfit/table"
+	"gpfit/table/feature"
 	"gpfit/table/formats"
 )
 

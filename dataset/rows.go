@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strconv"
 
-	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/pick"
 	"gpfit/table"
+	"gpfit/table/feature"
 )
 
 // Piece is the largest number of rows that [ModelRows.Next] returns.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/internal/must"
 	"gpfit/table"
+	"gpfit/table/feature"
 )
 
 // model returns a model that uses the features a and c of three, with known noise and two groups.

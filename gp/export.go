@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/feature"
 	"gpfit/kernel"
 	"gpfit/kernel/code"
 	"gpfit/mean"
 	"gpfit/method/experts"
+	"gpfit/table/feature"
 )
 
 // ExportVersion is the newest version of the exchange format. Version 2 adds the encoding of

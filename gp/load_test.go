@@ -19,11 +19,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"gpfit/feature"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 	"gpfit/mean"
+	"gpfit/table/feature"
 )
 
 // writeUnchecked writes any model in a version of the format with a valid checksum.

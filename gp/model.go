@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/feature"
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/mean"
 	"gpfit/method/experts"
+	"gpfit/table/feature"
 )
 
 // Model is a fitted model with everything that predictions depend on. Parameters

@@ -14,8 +14,8 @@ import (
 
 	"github.com/sbinet/npyio/npy"
 
-	"gpfit/feature"
 	"gpfit/internal/hostmem"
+	"gpfit/table/feature"
 )
 
 const (

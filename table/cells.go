@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gpfit/feature"
+	"gpfit/table/feature"
 )
 
 // cells reads the cells of one feature column as numbers.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"gpfit/feature"
+	"gpfit/table/feature"
 )
 
 // errorCases are texts and options that must be rejected, with the message, which has the place.

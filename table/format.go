@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"gpfit/feature"
+	"gpfit/table/feature"
 )
 
 // pandasIndex matches the names under which pandas stores an index.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gpfit/feature"
+	"gpfit/table/feature"
 )
 
 // headerRows is the number of rows below the first one that tell whether it is a header.

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"slices"
 
-	"gpfit/feature"
+	"gpfit/table/feature"
 )
 
 // unnamedColumn matches the names that pandas gives columns without a name.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"gpfit/feature"
+	"gpfit/table/feature"
 )
 
 // jsonRows is the source for JSON lines: an object on each line, with a key for each

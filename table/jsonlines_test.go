@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/feature"
 	"gpfit/internal/must"
+	"gpfit/table/feature"
 )
 
 // TestJSONLines checks types, gaps and gzip.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/feature"
 	"gpfit/internal/hostmem"
+	"gpfit/table/feature"
 )
 
 // learnedCells finds out, while it reads a training table, how to read a column. Labels

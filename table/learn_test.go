@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/feature"
 	"gpfit/internal/must"
+	"gpfit/table/feature"
 )
 
 func readKinds(text string, rules feature.Rules, change func(*Options)) (*Table, error) {

@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/feature"
 	"gpfit/internal/pick"
+	"gpfit/table/feature"
 )
 
 // Reader reads a table in pieces, for tables that need not be in memory as a whole.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/feature"
+	"gpfit/table/feature"
 )
 
 // rows is a scanner that knows the header and checks that every row of data has as

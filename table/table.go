@@ -39,7 +39,7 @@ import (
 	"os"
 	"slices"
 
-	"gpfit/feature"
+	"gpfit/table/feature"
 )
 
 // HeaderMode says whether the first row of a file names the columns.

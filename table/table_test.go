@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"gpfit/feature"
 	"gpfit/internal/must"
+	"gpfit/table/feature"
 )
 
 // gzipped returns s compressed with gzip.

@@ -19,8 +19,8 @@ import (
 
 	"golang.org/x/text/encoding/unicode"
 
-	"gpfit/feature"
 	"gpfit/internal/must"
+	"gpfit/table/feature"
 )
 
 // worldTable is a table as programs of the world write it, with what it holds.

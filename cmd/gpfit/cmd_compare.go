@@ -15,13 +15,13 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/compare"
-	"gpfit/feature"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/columns"
 	"gpfit/internal/comparefigure"
 	"gpfit/internal/textform"
+	"gpfit/table/feature"
 )
 
 // tableOfTrials checks that the command can write its files, and returns the file of --out,

@@ -13,11 +13,11 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/dataset"
 	"gpfit/device"
-	"gpfit/feature"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/table/feature"
 )
 
 func runUpdate(c *frame.Command) error {

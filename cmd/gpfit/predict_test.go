@@ -21,11 +21,11 @@ import (
 	"gpfit/cpu"
 	"gpfit/dataset"
 	"gpfit/device"
-	"gpfit/feature"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/columns"
 	"gpfit/internal/must"
+	"gpfit/table/feature"
 )
 
 // TestPredictPieces predicts more rows than gpfit reads at a time, and compares every

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/internal/pick"
+	"gpfit/table/feature"
 )
 
 // Data is a table of inputs and targets in original units.

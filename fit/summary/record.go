@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"gpfit/device"
-	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/table/feature"
 )
 
 // ModelRecord says how a model was made. A model file holds it, as the entry fit.json, beside

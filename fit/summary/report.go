@@ -4,11 +4,11 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/sampler"
 	"gpfit/method/experts"
+	"gpfit/table/feature"
 )
 
 // SchemaVersion is the version of [Report] as JSON.

@@ -17,12 +17,12 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/baseline"
 	"gpfit/internal/pick"
 	"gpfit/internal/score"
+	"gpfit/table/feature"
 )
 
 // SchemaVersion is the newest version of the file. This package reads all earlier versions, too.

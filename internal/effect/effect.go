@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"gpfit/dataset"
-	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/internal/pick"
 	"gpfit/internal/plotting"
+	"gpfit/table/feature"
 )
 
 // Variable is a column of the training table that a model uses.

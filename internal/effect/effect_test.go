@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/internal/must"
 	"gpfit/internal/plotting"
+	"gpfit/table/feature"
 )
 
 // model has a number, a category with indicators of which one is not used, a date, a boolean,

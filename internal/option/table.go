@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
@@ -13,6 +12,7 @@ import (
 	"gpfit/kernel"
 	"gpfit/mean"
 	"gpfit/table"
+	"gpfit/table/feature"
 )
 
 // in returns a shared list of places with more places appended.

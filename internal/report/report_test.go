@@ -14,7 +14,6 @@ import (
 	"gpfit/cpu"
 	"gpfit/dataset"
 	"gpfit/device"
-	"gpfit/feature"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -24,6 +23,7 @@ import (
 	"gpfit/internal/page"
 	"gpfit/internal/tuning"
 	"gpfit/method/experts"
+	"gpfit/table/feature"
 )
 
 // hostile is a name that a page must escape.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/feature"
 	"gpfit/fit/summary"
 	"gpfit/internal/page"
 	"gpfit/internal/textform"
+	"gpfit/table/feature"
 )
 
 // relevantColumns shows how relevant each column is.

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/table/feature"
 )
 
 // node runs the script of a page in Node and returns its predictions of rows of features: for each row

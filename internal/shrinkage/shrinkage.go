@@ -10,13 +10,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/baseline"
 	"gpfit/internal/score"
 	"gpfit/internal/team"
+	"gpfit/table/feature"
 )
 
 // Penalty names what is penalized.

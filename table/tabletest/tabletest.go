@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/feature"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
 	"gpfit/table"
+	"gpfit/table/feature"
 )
 
 // Files is the folder of files that pandas and PyArrow wrote, by make.py there.

@@ -9,11 +9,11 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/dataset"
-	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/companion"
 	"gpfit/internal/textform"
+	"gpfit/table/feature"
 )
 
 // Inputs returns the files that the command reads for a training table at path, and further files.

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/term"
 
 	"gpfit/device"
-	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/internal/option"
 	"gpfit/internal/textform"
+	"gpfit/table/feature"
 )
 
 // longest is the largest number of characters of a message's line.

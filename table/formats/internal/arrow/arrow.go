@@ -21,8 +21,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"gpfit/feature"
 	"gpfit/table"
+	"gpfit/table/feature"
 )
 
 // Format returns the Arrow format for [table.Options].

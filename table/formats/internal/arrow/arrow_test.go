@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/feature"
 	"gpfit/internal/must"
 	"gpfit/table"
+	"gpfit/table/feature"
 	"gpfit/table/tabletest"
 )
 

@@ -21,8 +21,8 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
-	"gpfit/feature"
 	"gpfit/table"
+	"gpfit/table/feature"
 )
 
 // Format returns the Parquet format for [table.Options].

@@ -12,9 +12,9 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"gpfit/feature"
 	"gpfit/internal/must"
 	"gpfit/table"
+	"gpfit/table/feature"
 	"gpfit/table/tabletest"
 )
 
