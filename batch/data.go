@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"sync"
 
-	"gpfit/dataset"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/internal/option"
 	"gpfit/internal/rundir"

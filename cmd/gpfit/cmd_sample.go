@@ -7,7 +7,7 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/dataset"
+	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/columns"

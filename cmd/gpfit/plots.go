@@ -9,7 +9,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
-	"gpfit/dataset"
+	"gpfit/fit/dataset"
 	"gpfit/gp"
 	"gpfit/internal/columns"
 	"gpfit/internal/effect"

@@ -19,8 +19,8 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cpu"
-	"gpfit/dataset"
 	"gpfit/device"
+	"gpfit/fit/dataset"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/columns"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"gpfit/dataset"
+	"gpfit/fit/dataset"
 	"gpfit/gp"
 )
 

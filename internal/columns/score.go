@@ -3,7 +3,7 @@ package columns
 import (
 	"math"
 
-	"gpfit/dataset"
+	"gpfit/fit/dataset"
 	"gpfit/gp"
 	"gpfit/internal/score"
 )

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"gpfit/dataset"
+	"gpfit/fit/dataset"
 	"gpfit/gp"
 	"gpfit/internal/pick"
 	"gpfit/internal/plotting"

@@ -324,7 +324,7 @@ func TestLibraryLinks(t *testing.T) {
 	}{
 		{".", append([]string{Module + "table"}, heavy...)},
 		{"./fit", append([]string{Module + "table"}, heavy...)},
-		{"./dataset", heavy},
+		{"./fit/dataset", heavy},
 		{"./table", heavy},
 		{"./batch", heavy},
 	} {

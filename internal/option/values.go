@@ -2,8 +2,8 @@ package option
 
 import (
 	"gpfit/compare"
-	"gpfit/dataset"
 	"gpfit/fit"
+	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/internal/columns"
 	"gpfit/internal/shrinkage"

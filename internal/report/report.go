@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	"gpfit/dataset"
+	"gpfit/fit/dataset"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/page"

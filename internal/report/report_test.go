@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"gpfit/cpu"
-	"gpfit/dataset"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/dataset"
+	"gpfit/fit/dataset"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/effect"

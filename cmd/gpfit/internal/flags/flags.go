@@ -17,7 +17,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/dataset"
+	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/internal/option"
 	"gpfit/internal/suggest"

@@ -8,7 +8,7 @@ import (
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/dataset"
+	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/companion"
