@@ -11,8 +11,8 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/internal/must"
-	"gpfit/internal/tuning"
 )
 
 // structuredTable is a table with a kernel, and the method that suits both.

@@ -9,10 +9,10 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 

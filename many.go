@@ -11,11 +11,11 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/pool"
-	"gpfit/internal/tuning"
 )
 
 // Task is one of the fits of [FitMany]: a table and the options of its fit.

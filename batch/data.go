@@ -9,10 +9,10 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 	"gpfit/internal/option"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
-	"gpfit/internal/tuning"
 	"gpfit/table"
 )
 

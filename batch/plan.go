@@ -16,12 +16,12 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 	"gpfit/internal/pool"
 	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/internal/textform"
-	"gpfit/internal/tuning"
 	"gpfit/table"
 )
 

@@ -16,12 +16,12 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/pool"
 	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/textform"
-	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 

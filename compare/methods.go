@@ -12,6 +12,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/baseline"
@@ -20,7 +21,6 @@ import (
 	"gpfit/internal/suggest"
 	"gpfit/internal/team"
 	"gpfit/internal/textform"
-	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 

@@ -8,10 +8,10 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/must"
-	"gpfit/internal/tuning"
 )
 
 // atUpper bounds all free parameters whose name begins with a prefix.

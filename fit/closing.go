@@ -11,10 +11,10 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
-	"gpfit/internal/tuning"
 )
 
 // findings are what a report needs of other points than the result: scores with an element for

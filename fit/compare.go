@@ -12,8 +12,8 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/graph"
-	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 

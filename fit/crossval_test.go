@@ -17,10 +17,10 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
-	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 

@@ -10,7 +10,7 @@
 // The floors, from the top down:
 //
 //	fit               functions of a job: Run, Evaluate, CrossValidate, Profile, Select
-//	internal/tuning   a job on devices, and failover
+//	fit/tuning   a job on devices, and failover
 //	fit/summary       results, as JSON and as text
 //	fit/problem       data and options → problem
 //

@@ -17,9 +17,9 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
-	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 

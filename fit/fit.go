@@ -8,11 +8,11 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/internal/auto"
 	"gpfit/internal/journal"
 	"gpfit/internal/separate"
-	"gpfit/internal/tuning"
 )
 
 // Run is [Tune] and [Outcome.Complete]. If ctx is cancelled after the first evaluation, Run returns

@@ -11,10 +11,10 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
-	"gpfit/internal/tuning"
 )
 
 // firstRowsOf returns the first n rows of a table.

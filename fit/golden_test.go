@@ -15,11 +15,11 @@ import (
 	"gpfit/device/devicetest/testmethod"
 	"gpfit/device/textbook"
 	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
 	"gpfit/internal/refdata"
-	"gpfit/internal/tuning"
 	"gpfit/table"
 )
 

@@ -15,12 +15,12 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
 	"gpfit/internal/pick"
-	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 

@@ -11,12 +11,12 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
 	"gpfit/internal/textform"
-	"gpfit/internal/tuning"
 )
 
 // A likelihood can be highest where the model passes through the targets although they have noise: a

@@ -13,10 +13,10 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/must"
-	"gpfit/internal/tuning"
 )
 
 // TestOptimaScores checks that each optimum has the scores that a fit with its parameters

@@ -11,9 +11,9 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/internal/journal"
-	"gpfit/internal/tuning"
 )
 
 // Outcome holds a report and, after a fit, the model.

@@ -11,10 +11,10 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
-	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 

@@ -14,11 +14,11 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/psis"
 	"gpfit/internal/sampler"
-	"gpfit/internal/tuning"
 )
 
 // draws are the draws of u by chain.

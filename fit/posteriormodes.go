@@ -13,9 +13,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
-	"gpfit/internal/tuning"
 )
 
 // A posterior has a mode at each optimum of the fit, and chains do not travel between them. So

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
-	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 

@@ -14,10 +14,10 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
-	"gpfit/internal/tuning"
 	"gpfit/table"
 )
 

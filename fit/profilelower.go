@@ -10,10 +10,10 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/textform"
-	"gpfit/internal/tuning"
 )
 
 // A profile with a point below the fit fits again from there, over all parameters, and begins

@@ -11,10 +11,10 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/pick"
 	"gpfit/internal/textform"
-	"gpfit/internal/tuning"
 )
 
 const (

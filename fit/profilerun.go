@@ -8,8 +8,8 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/internal/auto"
-	"gpfit/internal/tuning"
 )
 
 // Profile fits the job, as [Run] does, and evaluates its objective along parameters.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"gpfit/fit/summary"
-	"gpfit/internal/tuning"
+	"gpfit/fit/tuning"
 )
 
 // halfChiSquare is half the 95 % point of χ² with one degree of freedom: the largest

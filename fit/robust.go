@@ -9,13 +9,13 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
 	"gpfit/internal/pick"
 	"gpfit/internal/pursuit"
-	"gpfit/internal/tuning"
 	"gpfit/mean"
 )
 

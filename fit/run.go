@@ -10,6 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
@@ -17,7 +18,6 @@ import (
 	"gpfit/internal/auto"
 	"gpfit/internal/journal"
 	"gpfit/internal/transform"
-	"gpfit/internal/tuning"
 )
 
 // Evaluate computes the NLML, its terms and its gradient at the start values. It then calls

@@ -12,11 +12,11 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/residual"
-	"gpfit/internal/tuning"
 )
 
 // scoreHeldOut predicts the held-out rows and scores them, for each target; nil if there are none.

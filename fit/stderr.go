@@ -11,9 +11,9 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/tuning"
 )
 
 // quantile975 is the 97.5 % point of the standard normal distribution.

@@ -17,10 +17,10 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/must"
-	"gpfit/internal/tuning"
 )
 
 // TestCoarseReachesTheOptimum checks that coarse to fine ends at the optimum of the

@@ -12,8 +12,8 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 	"gpfit/internal/bench"
-	"gpfit/internal/tuning"
 )
 
 func runBench(c *frame.Command) error {

@@ -10,7 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
-	"gpfit/internal/tuning"
+	"gpfit/fit/tuning"
 )
 
 // planView says which methods can compute a job, and what a value with gradient takes.

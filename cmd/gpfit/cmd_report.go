@@ -17,12 +17,12 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/internal/option"
 	"gpfit/internal/page"
 	"gpfit/internal/report"
 	"gpfit/internal/results"
-	"gpfit/internal/tuning"
 )
 
 func runReport(c *frame.Command) error {

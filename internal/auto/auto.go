@@ -17,11 +17,11 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
-	"gpfit/internal/tuning"
 )
 
 // A fit of no more than wholeRows rows compares models on all of them; a larger one on a quarter,

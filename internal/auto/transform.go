@@ -10,11 +10,11 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
 	"gpfit/internal/transform"
-	"gpfit/internal/tuning"
 )
 
 // transformRows is the largest number of rows on which transforms are compared. The shape of a

@@ -13,8 +13,8 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/tuning"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/tuning"
 )
 
 // SchemaVersion is the version of [Result] as JSON.

@@ -17,11 +17,11 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
 	"gpfit/internal/page"
-	"gpfit/internal/tuning"
 	"gpfit/method/experts"
 	"gpfit/table/feature"
 )

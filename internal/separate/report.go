@@ -8,8 +8,8 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
-	"gpfit/internal/tuning"
 	"gpfit/method/experts"
 )
 

@@ -14,12 +14,12 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
 	"gpfit/internal/pick"
-	"gpfit/internal/tuning"
 )
 
 // Tuner tunes one job on a workplace and returns its report and its model, which is nil

@@ -18,9 +18,9 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/tuning"
 )
 
 // devices turns the options into the library's.
