@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/internal/auto"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
-	"gpfit/internal/auto"
 	"gpfit/internal/journal"
 	"gpfit/internal/separate"
 )

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/internal/auto"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
-	"gpfit/internal/auto"
 )
 
 // Profile fits the job, as [Run] does, and evaluates its objective along parameters.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/internal/auto"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
@@ -15,7 +16,6 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/auto"
 	"gpfit/internal/journal"
 	"gpfit/internal/transform"
 )
