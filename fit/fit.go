@@ -8,11 +8,11 @@ import (
 	"gpfit/device"
 	"gpfit/fit/internal/auto"
 	"gpfit/fit/problem"
+	"gpfit/fit/separate"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/internal/journal"
-	"gpfit/internal/separate"
 )
 
 // Run is [Tune] and [Outcome.Complete]. If ctx is cancelled after the first evaluation, Run returns
