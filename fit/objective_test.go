@@ -9,12 +9,12 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/fit/residual"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
-	"gpfit/internal/residual"
 )
 
 // TestLOO checks that a fit by leave-one-out has a lower negative leave-one-out

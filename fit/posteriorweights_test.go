@@ -14,9 +14,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/fit/problem"
+	"gpfit/fit/residual"
 	"gpfit/gp"
 	"gpfit/internal/must"
-	"gpfit/internal/residual"
 )
 
 // TestWeighed compares draws with a posterior in closed form, as TestPosteriorAnalytic does: with the

@@ -11,12 +11,12 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/fit/residual"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/residual"
 )
 
 // scoreHeldOut predicts the held-out rows and scores them, for each target; nil if there are none.

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/fit/residual"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/page"
-	"gpfit/internal/residual"
 	"gpfit/internal/score"
 )
 
