@@ -32,7 +32,7 @@ func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outco
 
 // Tune tunes the parameters and returns an outcome with the model. Its report has the parameters and
 // the terms of the objective; Complete adds the rest. With Options.Robust, Tune finds rows that do not
-// fit, by relevance pursuit, and gives each a noise variance of its own (package internal/pursuit).
+// fit, by relevance pursuit, and gives each a noise variance of its own (package fit/internal/pursuit).
 // With several backends, starts run on them in parallel. If ctx is cancelled after the first
 // evaluation, Tune returns the best model so far with ctx's error. The caller closes the outcome if it
 // is not nil.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/fit/internal/pursuit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
@@ -15,7 +16,6 @@ import (
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
 	"gpfit/internal/pick"
-	"gpfit/internal/pursuit"
 	"gpfit/mean"
 )
 

@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"gpfit/fit/internal/pursuit"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/pursuit"
 	"gpfit/internal/score"
 )
 
