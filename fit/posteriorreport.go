@@ -9,10 +9,10 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"gpfit/fit/internal/sampler"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/sampler"
 )
 
 // Limits of Vehtari et al. (2021) for draws that can be trusted.

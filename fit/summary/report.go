@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/fit/internal/sampler"
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/sampler"
 	"gpfit/method/experts"
 	"gpfit/table/feature"
 )
