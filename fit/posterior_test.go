@@ -14,12 +14,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"gpfit/fit/internal/psis"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
-	"gpfit/internal/psis"
 )
 
 // TestPosteriorDensity compares the gradient of the log density over u with central

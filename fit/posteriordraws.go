@@ -13,12 +13,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
+	"gpfit/fit/internal/psis"
 	"gpfit/fit/internal/sampler"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/psis"
 )
 
 // draws are the draws of u by chain.

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/fit/internal/psis"
 	"gpfit/fit/tuning"
-	"gpfit/internal/psis"
 )
 
 // Option posterior auto draws by importance resampling (Gelman et al., Bayesian Data Analysis, 3rd

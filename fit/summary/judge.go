@@ -11,8 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"gpfit/fit/internal/psis"
 	"gpfit/fit/problem"
-	"gpfit/internal/psis"
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 )
