@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"gpfit/internal/wave"
+	"gpfit/fit/internal/spectrum"
 	"gpfit/kernel"
 )
 
@@ -106,7 +106,7 @@ func (o *outlook) scans() {
 			if o.Params.Free[i].Fixed {
 				return
 			}
-			few := wave.New(o.Program(), o.Sample.Points, o.Sample.Targets)
+			few := spectrum.New(o.Program(), o.Sample.Points, o.Sample.Targets)
 			base := o.draft()
 			base.resize(t, max(1, variance/2/base.size(t)))
 			base.scan(few, t, p, i, noise)
@@ -123,7 +123,7 @@ func (o *outlook) scans() {
 }
 
 // scan adds drafts with other periods of the parameter with this index.
-func (d draft) scan(s *wave.Scan, t kernel.Term, period kernel.Param, index int, noise float64) {
+func (d draft) scan(s *spectrum.Scan, t kernel.Term, period kernel.Param, index int, noise float64) {
 	span := smallestRange(d.Sample.Points, period.Dims)
 	with := func(turns, lengthscale float64) draft {
 		to := draft{d.outlook, slices.Clone(d.z)}

@@ -1,5 +1,5 @@
-// Package wave finds the periods of a kernel at which the likelihood over few rows is lowest.
-package wave
+// Package spectrum finds the periods of a kernel at which the likelihood over few rows is lowest.
+package spectrum
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package wave
+package spectrum
 
 import (
 	"math"
