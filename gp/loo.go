@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/gp/place"
 	"gpfit/internal/pick"
-	"gpfit/internal/place"
 	"gpfit/internal/score"
 	"gpfit/kernel"
 	"gpfit/method/experts"

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/internal/place"
+	"gpfit/gp/place"
 )
 
 // LeftOut scores predictions of rows that are left out, at the parameters of the other ones.
