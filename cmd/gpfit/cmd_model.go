@@ -7,8 +7,8 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/fit/columns"
 	"gpfit/gp"
-	"gpfit/internal/columns"
 )
 
 func runLOO(c *frame.Command) error {

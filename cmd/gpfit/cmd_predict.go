@@ -18,9 +18,9 @@ import (
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/device"
+	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/gp"
-	"gpfit/internal/columns"
 	"gpfit/internal/companion"
 	"gpfit/internal/textform"
 )

@@ -7,10 +7,10 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/columns"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 )

@@ -9,9 +9,9 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/gp"
-	"gpfit/internal/columns"
 	"gpfit/internal/effect"
 	"gpfit/internal/plotting"
 	"gpfit/internal/suggest"

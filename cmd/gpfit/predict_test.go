@@ -20,10 +20,10 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/columns"
 	"gpfit/internal/must"
 	"gpfit/table/feature"
 )

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/fit/columns"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
-	"gpfit/internal/columns"
 	"gpfit/internal/plotting"
 )
 

@@ -3,9 +3,9 @@ package option
 import (
 	"gpfit/compare"
 	"gpfit/fit"
+	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
-	"gpfit/internal/columns"
 	"gpfit/internal/shrinkage"
 	"gpfit/internal/textform"
 	"gpfit/method/experts"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"gpfit/internal/columns"
+	"gpfit/fit/columns"
 	"gpfit/internal/textform"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/fit/columns"
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/columns"
 	"gpfit/internal/option"
 	"gpfit/internal/textform"
 )
