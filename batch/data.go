@@ -10,9 +10,9 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
-	"gpfit/internal/option"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
+	"gpfit/option"
 	"gpfit/table"
 )
 

@@ -39,7 +39,7 @@ func TestSpecHasEveryFlag(t *testing.T) {
 	keys := spec.Fields(reflect.TypeFor[spec.Options]())
 	commands(newRoot("", nil, nil, nil))["fit"].Flags().VisitAll(func(f *pflag.Flag) {
 		if key := strings.ReplaceAll(f.Name, "-", "_"); !elsewhere[f.Name] && keys[key] == nil {
-			t.Errorf("gpfit fit has --%s, but a spec has no %s (Places in internal/option)", f.Name, key)
+			t.Errorf("gpfit fit has --%s, but a spec has no %s (Places in option)", f.Name, key)
 		}
 	})
 }

@@ -19,11 +19,11 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/fit/problem"
-	"gpfit/internal/option"
 	"gpfit/internal/results"
 	"gpfit/internal/rundir"
 	"gpfit/internal/slurm"
 	"gpfit/internal/spec"
+	"gpfit/option"
 )
 
 func runBatch(c *frame.Command) error {

@@ -10,10 +10,10 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/gp"
-	"gpfit/internal/option"
 	"gpfit/internal/plotting"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
+	"gpfit/option"
 )
 
 func runKernelShow(c *frame.Command) error {

@@ -19,10 +19,10 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
-	"gpfit/internal/option"
 	"gpfit/internal/page"
 	"gpfit/internal/report"
 	"gpfit/internal/results"
+	"gpfit/option"
 )
 
 func runReport(c *frame.Command) error {

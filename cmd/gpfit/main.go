@@ -30,7 +30,7 @@ import (
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/cmd/gpfit/internal/serve"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/option"
+	"gpfit/option"
 )
 
 func main() {

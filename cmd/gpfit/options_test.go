@@ -16,8 +16,8 @@ import (
 
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/internal/must"
-	"gpfit/internal/option"
 	"gpfit/internal/spec"
+	"gpfit/option"
 )
 
 // commands returns all commands by their names, such as "kernel check".
@@ -104,7 +104,7 @@ func TestFlagsOutsideTable(t *testing.T) {
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if !known[f.Name] {
-				t.Errorf("gpfit %s --%s is not in the table of internal/option", place, f.Name)
+				t.Errorf("gpfit %s --%s is not in the table of option", place, f.Name)
 			}
 		})
 	}

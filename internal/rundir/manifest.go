@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/option"
 	"gpfit/internal/spec"
+	"gpfit/option"
 )
 
 // SchemaVersion is the version of the files that this package writes.

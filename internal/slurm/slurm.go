@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/option"
 	"gpfit/internal/rundir"
+	"gpfit/option"
 )
 
 // defaultTasks is the number of tasks if neither the user nor the spec sets it.

@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"gpfit/internal/must"
-	"gpfit/internal/option"
 	"gpfit/internal/rundir"
+	"gpfit/option"
 )
 
 func jobs(threads ...int) []rundir.PlannedJob {

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"gpfit/fit/problem"
-	"gpfit/internal/option"
+	"gpfit/option"
 	"gpfit/table"
 )
 

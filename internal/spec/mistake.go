@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"gpfit/fit/problem"
-	"gpfit/internal/option"
 	"gpfit/kernel"
+	"gpfit/option"
 	"gpfit/table"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"gpfit/fit/problem"
-	"gpfit/internal/option"
+	"gpfit/option"
 )
 
 // known are the options that a spec takes, in the order of the fields of Options.

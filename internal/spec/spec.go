@@ -12,7 +12,7 @@ import (
 	_ "embed"
 	"fmt"
 
-	"gpfit/internal/option"
+	"gpfit/option"
 )
 
 // Schema is the JSON Schema of a spec file, draft 2020-12.

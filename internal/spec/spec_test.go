@@ -19,7 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"gpfit/internal/must"
-	"gpfit/internal/option"
+	"gpfit/option"
 )
 
 //go:embed testdata/full.yaml

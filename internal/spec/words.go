@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"gpfit/internal/option"
+	"gpfit/option"
 )
 
 // Word is a string that YAML may read as a number or a truth value, such as the index of a column.

@@ -12,7 +12,7 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/graph"
-	"gpfit/internal/option"
+	"gpfit/option"
 	"gpfit/table"
 )
 

@@ -19,9 +19,9 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
-	"gpfit/internal/option"
 	"gpfit/internal/suggest"
 	"gpfit/internal/team"
+	"gpfit/option"
 	"gpfit/table"
 	"gpfit/table/formats"
 )

@@ -10,7 +10,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/option"
+	"gpfit/option"
 )
 
 // TestNewOption checks that a flag, its variable, its help and its completion need only

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/internal/option"
+	"gpfit/option"
 )
 
 // The widths of help texts.

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/option"
 	"gpfit/internal/suggest"
+	"gpfit/option"
 )
 
 // others matches the variables that are no options: variables of the program, which package reference

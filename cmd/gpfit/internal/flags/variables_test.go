@@ -5,7 +5,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/must"
-	"gpfit/internal/option"
+	"gpfit/option"
 )
 
 // TestCheckVariables checks that misspelt variables are mistakes, and that variables of other commands, of

@@ -17,8 +17,8 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
-	"gpfit/internal/option"
 	"gpfit/internal/textform"
+	"gpfit/option"
 	"gpfit/table/feature"
 )
 

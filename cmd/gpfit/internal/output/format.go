@@ -14,8 +14,8 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/fit/columns"
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/option"
 	"gpfit/internal/textform"
+	"gpfit/option"
 )
 
 // FileFormat is the format of a file with results.

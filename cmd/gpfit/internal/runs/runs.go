@@ -21,11 +21,11 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/device"
-	"gpfit/internal/option"
 	"gpfit/internal/results"
 	"gpfit/internal/rundir"
 	"gpfit/internal/slurm"
 	"gpfit/internal/spec"
+	"gpfit/option"
 )
 
 // Runner is a command that runs the jobs of a batch.

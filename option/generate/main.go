@@ -16,7 +16,7 @@ import (
 	"strings"
 	"text/template"
 
-	"gpfit/internal/option"
+	"gpfit/option"
 )
 
 func main() {

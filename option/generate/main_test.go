@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpfit/internal/must"
-	"gpfit/internal/option"
+	"gpfit/option"
 )
 
 const (
