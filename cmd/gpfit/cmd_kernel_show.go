@@ -10,10 +10,10 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/gp"
-	"gpfit/internal/plotting"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 	"gpfit/option"
+	"gpfit/show/plotting"
 )
 
 func runKernelShow(c *frame.Command) error {

@@ -13,9 +13,9 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/gp"
 	"gpfit/internal/effect"
-	"gpfit/internal/plotting"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
+	"gpfit/show/plotting"
 )
 
 // The charts of an effect plot that names no columns, and the points of each.

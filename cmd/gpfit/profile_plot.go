@@ -11,7 +11,7 @@ import (
 	"gpfit/fit/columns"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/must"
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 )
 
 func TestSynthetic(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 )
 
 // Machine describes the hardware and the software of a measurement.

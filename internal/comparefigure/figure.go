@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gpfit/compare"
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 )
 
 // ErrNothing means that an interruption left nothing to draw.

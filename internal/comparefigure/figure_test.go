@@ -10,7 +10,7 @@ import (
 
 	"gpfit/compare"
 	"gpfit/internal/must"
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 )
 
 // result is a comparison of some methods on one input, the first with a density.

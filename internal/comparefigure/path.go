@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/internal/plotting"
 	"gpfit/internal/shrinkage"
+	"gpfit/show/plotting"
 )
 
 // named is the number of names in the legend.

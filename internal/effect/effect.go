@@ -15,7 +15,7 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/gp"
 	"gpfit/internal/pick"
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 	"gpfit/table/feature"
 )
 

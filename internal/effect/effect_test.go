@@ -8,7 +8,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/internal/must"
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 	"gpfit/table/feature"
 )
 

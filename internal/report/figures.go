@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/internal/page"
-	"gpfit/internal/plotting"
 	"gpfit/internal/score"
+	"gpfit/show/plotting"
 )
 
 // mostPoints is the largest number of rows that a picture shows.

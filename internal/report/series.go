@@ -7,7 +7,7 @@ import (
 
 	"gpfit/internal/effect"
 	"gpfit/internal/page"
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 )
 
 const (

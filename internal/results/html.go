@@ -12,10 +12,10 @@ import (
 
 	"gpfit/fit/summary"
 	"gpfit/internal/page"
-	"gpfit/internal/plotting"
 	"gpfit/internal/rundir"
 	"gpfit/internal/score"
 	"gpfit/internal/textform"
+	"gpfit/show/plotting"
 )
 
 // WriteHTML writes the report of a run as one HTML page that includes its plots. The page

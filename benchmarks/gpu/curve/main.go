@@ -18,7 +18,7 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 )
 
 func main() {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gpfit/internal/must"
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 )
 
 // result is made up: one kernel whose curves cross at n = 450, and one whose curves do not.

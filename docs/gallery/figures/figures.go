@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"gpfit/internal/baseline"
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 )
 
 // basisFits draws Bayesian linear regression on powers and on Gaussian bumps, with three

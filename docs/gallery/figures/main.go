@@ -9,7 +9,7 @@ import (
 	"log"
 	"path/filepath"
 
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 )
 
 // figures are the functions that draw each file from the folder with the tables.

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/baseline"
-	"gpfit/internal/plotting"
+	"gpfit/show/plotting"
 	"gpfit/table"
 )
 

@@ -20,9 +20,9 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/device"
-	"gpfit/internal/plotting"
 	"gpfit/internal/textform"
 	"gpfit/option"
+	"gpfit/show/plotting"
 )
 
 // Command is a run of a command.
