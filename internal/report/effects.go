@@ -12,9 +12,9 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/effect"
-	"gpfit/internal/page"
 	"gpfit/internal/pick"
 	"gpfit/kernel"
+	"gpfit/show/page"
 )
 
 const (

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"gpfit/gp"
-	"gpfit/internal/page"
 	"gpfit/internal/textform"
 	"gpfit/method/experts"
+	"gpfit/show/page"
 )
 
 // localExperts shows how local experts divide the rows, and says what they lack.

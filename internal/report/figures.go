@@ -9,8 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"gpfit/internal/page"
 	"gpfit/internal/score"
+	"gpfit/show/page"
 	"gpfit/show/plotting"
 )
 

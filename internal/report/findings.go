@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/fit/summary"
-	"gpfit/internal/page"
 	"gpfit/internal/textform"
+	"gpfit/show/page"
 )
 
 const (

@@ -1,6 +1,6 @@
 // Package report makes the page of a model: how well it predicts, whether its intervals
 // are right, what each column does, how the fit went, and what to do about it. [Page]
-// collects everything; package internal/page lays it out and writes it.
+// collects everything; package show/page lays it out and writes it.
 package report
 
 import (
@@ -10,8 +10,8 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/page"
 	"gpfit/internal/textform"
+	"gpfit/show/page"
 )
 
 // Page collects the page of a model. It returns errors of predictions; a model without

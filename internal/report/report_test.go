@@ -21,8 +21,8 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
-	"gpfit/internal/page"
 	"gpfit/method/experts"
+	"gpfit/show/page"
 	"gpfit/table/feature"
 )
 

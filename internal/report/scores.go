@@ -10,8 +10,8 @@ import (
 	"gpfit/fit/residual"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/page"
 	"gpfit/internal/score"
+	"gpfit/show/page"
 )
 
 // score finds the scores: of the given rows, or of each training row from the others.

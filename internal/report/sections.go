@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"gpfit/fit/summary"
-	"gpfit/internal/page"
 	"gpfit/internal/textform"
+	"gpfit/show/page"
 	"gpfit/table/feature"
 )
 

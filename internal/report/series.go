@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"gpfit/internal/effect"
-	"gpfit/internal/page"
+	"gpfit/show/page"
 	"gpfit/show/plotting"
 )
 

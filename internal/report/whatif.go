@@ -7,8 +7,8 @@ import (
 
 	"gpfit/gp"
 	"gpfit/internal/effect"
-	"gpfit/internal/page"
 	"gpfit/internal/textform"
+	"gpfit/show/page"
 )
 
 const (

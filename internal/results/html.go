@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"gpfit/fit/summary"
-	"gpfit/internal/page"
 	"gpfit/internal/rundir"
 	"gpfit/internal/score"
 	"gpfit/internal/textform"
+	"gpfit/show/page"
 	"gpfit/show/plotting"
 )
 
