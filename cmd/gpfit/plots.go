@@ -12,9 +12,9 @@ import (
 	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/gp"
-	"gpfit/internal/effect"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
+	"gpfit/show/effect"
 	"gpfit/show/plotting"
 )
 

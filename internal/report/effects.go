@@ -11,9 +11,9 @@ import (
 
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/effect"
 	"gpfit/internal/pick"
 	"gpfit/kernel"
+	"gpfit/show/effect"
 	"gpfit/show/page"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/internal/effect"
+	"gpfit/show/effect"
 	"gpfit/show/page"
 	"gpfit/show/plotting"
 )

@@ -10,9 +10,9 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/effect"
 	"gpfit/internal/score"
 	"gpfit/internal/textform"
+	"gpfit/show/effect"
 )
 
 // Subject is what a page is about.

@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"gpfit/gp"
-	"gpfit/internal/effect"
 	"gpfit/internal/textform"
+	"gpfit/show/effect"
 	"gpfit/show/page"
 )
 
