@@ -19,10 +19,10 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
-	"gpfit/internal/report"
 	"gpfit/internal/results"
 	"gpfit/option"
 	"gpfit/show/page"
+	"gpfit/show/report"
 )
 
 func runReport(c *frame.Command) error {
