@@ -13,13 +13,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/compare/baseline"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/baseline"
 	"gpfit/internal/must"
 	"gpfit/internal/score"
 	"gpfit/internal/textform"

@@ -7,10 +7,10 @@ import (
 	"math"
 
 	"gpfit/compare"
+	"gpfit/compare/baseline"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit/problem"
-	"gpfit/internal/baseline"
 )
 
 // Compare a Gaussian process with two methods by name and one with settings of its own, on

@@ -9,13 +9,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/compare/baseline"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/baseline"
 	"gpfit/internal/companion"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/suggest"

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"gpfit/compare/baseline"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
-	"gpfit/internal/baseline"
 	"gpfit/internal/companion"
 )
 

@@ -17,9 +17,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/compare/baseline"
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/baseline"
 	"gpfit/internal/pick"
 	"gpfit/internal/score"
 	"gpfit/table/feature"

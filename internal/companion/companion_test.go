@@ -12,8 +12,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/compare/baseline"
 	"gpfit/gp"
-	"gpfit/internal/baseline"
 	"gpfit/internal/companion"
 	"gpfit/internal/must"
 )

@@ -10,10 +10,10 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/compare/baseline"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/baseline"
 	"gpfit/internal/score"
 	"gpfit/internal/team"
 	"gpfit/table/feature"

@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/compare/baseline"
 	"gpfit/device"
 	"gpfit/device/devicetest/methodtest"
 	"gpfit/device/textbook"
-	"gpfit/internal/baseline"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"gpfit/internal/baseline"
+	"gpfit/compare/baseline"
 )
 
 // Ridge regression with λ = σ²/τ² has the weights of example 5.

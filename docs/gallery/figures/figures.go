@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"gpfit/internal/baseline"
+	"gpfit/compare/baseline"
 	"gpfit/show/plotting"
 )
 

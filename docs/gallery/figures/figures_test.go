@@ -14,7 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/baseline"
+	"gpfit/compare/baseline"
 	"gpfit/internal/must"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/baseline"
+	"gpfit/compare/baseline"
 	"gpfit/show/plotting"
 	"gpfit/table"
 )

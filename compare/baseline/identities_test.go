@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit"
+	"gpfit/compare/baseline"
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/baseline"
 	"gpfit/internal/must"
 )
 

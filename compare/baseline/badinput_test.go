@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/baseline"
+	"gpfit/compare/baseline"
 )
 
 // all are the methods with defaults.

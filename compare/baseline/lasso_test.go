@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/baseline"
+	"gpfit/compare/baseline"
 	"gpfit/internal/must"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/compare/baseline"
 	"gpfit/device/devicetest/precise"
-	"gpfit/internal/baseline"
 )
 
 // sameAsTextbook is the bound on differences from formulas with many digits, of targets around 1.

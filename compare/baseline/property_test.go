@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
-	"gpfit/internal/baseline"
+	"gpfit/compare/baseline"
 	"gpfit/internal/must"
 )
 

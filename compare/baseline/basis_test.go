@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit"
+	"gpfit/compare/baseline"
 	"gpfit/gp"
-	"gpfit/internal/baseline"
 	"gpfit/internal/must"
 )
 
