@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"gpfit/compare/baseline"
+	"gpfit/compare/companion"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
-	"gpfit/internal/companion"
 )
 
 // RankBy names the score that ranks the methods; less is better.

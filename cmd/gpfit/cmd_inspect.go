@@ -10,9 +10,9 @@ import (
 
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/compare/companion"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/companion"
 	"gpfit/internal/journal"
 	"gpfit/internal/textform"
 )

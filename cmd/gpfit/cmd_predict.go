@@ -17,11 +17,11 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/compare/companion"
 	"gpfit/device"
 	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/gp"
-	"gpfit/internal/companion"
 	"gpfit/internal/textform"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gpfit/compare/companion"
 	"gpfit/gp"
-	"gpfit/internal/companion"
 	"gpfit/internal/journal"
 	"gpfit/internal/rundir"
 )

@@ -8,10 +8,10 @@ import (
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/compare/companion"
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/companion"
 	"gpfit/internal/textform"
 	"gpfit/table/feature"
 )

@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/compare/baseline"
+	"gpfit/compare/companion"
 	"gpfit/gp"
-	"gpfit/internal/companion"
 	"gpfit/internal/must"
 )
 
