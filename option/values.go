@@ -2,11 +2,11 @@ package option
 
 import (
 	"gpfit/compare"
+	"gpfit/compare/shrinkage"
 	"gpfit/fit"
 	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
-	"gpfit/internal/shrinkage"
 	"gpfit/internal/textform"
 	"gpfit/method/experts"
 )

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/internal/shrinkage"
+	"gpfit/compare/shrinkage"
 	"gpfit/show/plotting"
 )
 
