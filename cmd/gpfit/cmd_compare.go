@@ -15,11 +15,11 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/compare"
+	"gpfit/compare/figure"
 	"gpfit/fit"
 	"gpfit/fit/columns"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/comparefigure"
 	"gpfit/internal/textform"
 	"gpfit/table/feature"
 )

@@ -7,9 +7,9 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/compare/figure"
 	"gpfit/compare/shrinkage"
 	"gpfit/gp"
-	"gpfit/internal/comparefigure"
 )
 
 // runPath prints and writes the path of ridge regression or the lasso.
