@@ -17,12 +17,12 @@ import (
 	"strings"
 	"time"
 
+	"gpfit/compare/speed"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/bench"
 )
 
 // Twins are a formula and a family on d columns. twin means that the formula writes the family out,
@@ -161,13 +161,13 @@ func measure(p twins, n, repeat int) (*timing, error) {
 	for k := range repeat {
 		ratios = append(ratios, r.All[1][k]/r.All[0][k])
 	}
-	r.FamilySeconds, r.FormulaSecond, r.Ratio = bench.Median(r.All[0]), bench.Median(r.All[1]), bench.Median(ratios)
+	r.FamilySeconds, r.FormulaSecond, r.Ratio = speed.Median(r.All[0]), speed.Median(r.All[1]), speed.Median(ratios)
 	return r, nil
 }
 
 // open prepares a fit and opens it on a CPU of one thread.
 func open(ctx context.Context, kernel string, d, n int, f func(*fit.Parts) error) error {
-	data := bench.Synthetic(n, d, 1)
+	data := speed.Synthetic(n, d, 1)
 	for i := range data.X {
 		data.X[i] = math.Abs(data.X[i]) // Brownian motion begins at 0
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/bench"
+	"gpfit/compare/speed"
 	"gpfit/internal/must"
 )
 
@@ -39,7 +39,7 @@ func TestBenchJSON(t *testing.T) {
 	if len(lines) != 3 {
 		t.Fatalf("%d lines, expected the machine and two results:\n%q", len(lines), lines)
 	}
-	var machine bench.Machine
+	var machine speed.Machine
 	if err := json.Unmarshal([]byte(lines[0]), &machine); err != nil || machine.Type != "machine" || machine.CPU == "" || machine.Date == "" || machine.Data != path {
 		t.Errorf("machine line %s, error %v", lines[0], err)
 	}
@@ -65,7 +65,7 @@ func TestBenchJSON(t *testing.T) {
 		NLML     float64            `json:"nlml"`
 		Gradient map[string]float64 `json:"gradient_log"`
 	}
-	var got bench.Result
+	var got speed.Result
 	decodeLine(t, &want, append([]string{"nlml", path, "--mean", "zero", "--threads", "2"}, model...)...)
 	must.Do(t, json.Unmarshal([]byte(lines[2]), &got))
 	if got.NLML != want.NLML || len(want.Gradient) != 5 || !maps.Equal(got.GradientLog, want.Gradient) {

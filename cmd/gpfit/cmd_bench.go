@@ -9,11 +9,11 @@ import (
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/compare/speed"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
-	"gpfit/internal/bench"
 )
 
 func runBench(c *frame.Command) error {
@@ -33,7 +33,7 @@ func runBench(c *frame.Command) error {
 		return err
 	}
 	defer opened.Close()
-	out := bench.Printer{W: c.Out, JSON: c.Output.JSON}
+	out := speed.Printer{W: c.Out, JSON: c.Output.JSON}
 	if err := out.Machine(machine(c, jobs[0])); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func runBench(c *frame.Command) error {
 	if err != nil || c.Plot.Path == "" {
 		return err
 	}
-	if err := c.WritePlot(bench.Plot(results)); err != nil {
+	if err := c.WritePlot(speed.Plot(results)); err != nil {
 		return err
 	}
 	c.Msg.Note("plot written to %s", c.Plot.Path)
@@ -53,10 +53,10 @@ func runBench(c *frame.Command) error {
 func measuredTable(c *frame.Command) (problem.Data, error) {
 	o, n := c.Bench, slices.Max(c.Bench.Rows)
 	if o.Table == "" {
-		if err := bench.CheckSize(n, o.Columns); err != nil {
+		if err := speed.CheckSize(n, o.Columns); err != nil {
 			return problem.Data{}, err
 		}
-		return bench.Synthetic(n, o.Columns, c.Data.Seed), nil
+		return speed.Synthetic(n, o.Columns, c.Data.Seed), nil
 	}
 	data, err := c.Table(o.Table)
 	if err == nil && data.N < n {
@@ -80,7 +80,7 @@ func benchJobs(c *frame.Command) ([]*tuning.Job, error) {
 	}
 	jobs := make([]*tuning.Job, len(c.Bench.Rows))
 	for i, n := range c.Bench.Rows {
-		if jobs[i], err = fit.Prepare(bench.FirstRows(data, n), c.Fit, problem.Events{OnProgress: c.Msg.Progress}); err != nil {
+		if jobs[i], err = fit.Prepare(speed.FirstRows(data, n), c.Fit, problem.Events{OnProgress: c.Msg.Progress}); err != nil {
 			return nil, fmt.Errorf("n = %d: %w", n, err)
 		}
 	}
@@ -105,10 +105,10 @@ func openAll(c *frame.Command) (*gpfit.OpenDevices, error) {
 }
 
 // measure measures every n on every device and prints each result at once.
-func measure(c *frame.Command, out *bench.Printer, opened *gpfit.OpenDevices, jobs []*tuning.Job) ([]*bench.Result, error) {
-	var results []*bench.Result
+func measure(c *frame.Command, out *speed.Printer, opened *gpfit.OpenDevices, jobs []*tuning.Job) ([]*speed.Result, error) {
+	var results []*speed.Result
 	for _, b := range opened.Backends {
-		limit, err := bench.DgemmRate(c.Ctx, b)
+		limit, err := speed.DgemmRate(c.Ctx, b)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func measure(c *frame.Command, out *bench.Printer, opened *gpfit.OpenDevices, jo
 			if err := limit.Again(c.Ctx, b); err != nil {
 				return nil, err
 			}
-			r, err := bench.Run(c.Ctx, job, b, limit, c.Bench.Repeat)
+			r, err := speed.Run(c.Ctx, job, b, limit, c.Bench.Repeat)
 			c.Msg.Clear()
 			if err != nil {
 				return nil, fmt.Errorf("n = %d on %s: %w", job.N(), b.Info().Name, err)
@@ -136,10 +136,10 @@ func measure(c *frame.Command, out *bench.Printer, opened *gpfit.OpenDevices, jo
 }
 
 // machine describes the processor, the program and the data of the measurements.
-func machine(c *frame.Command, job *tuning.Job) *bench.Machine {
+func machine(c *frame.Command, job *tuning.Job) *speed.Machine {
 	build := thisBuild()
-	synthetic := fmt.Sprintf("synthetic, d = %d, seed %d: %s", c.Bench.Columns, c.Data.Seed, bench.SyntheticText)
-	return &bench.Machine{
+	synthetic := fmt.Sprintf("synthetic, d = %d, seed %d: %s", c.Bench.Columns, c.Data.Seed, speed.SyntheticText)
+	return &speed.Machine{
 		CPU: devices.CPU(), Gpfit: build.Version, Revision: build.Revision, Data: cmp.Or(c.Bench.Table, synthetic),
 		Kernel: job.Kernel(), Standardize: string(c.Fit.Standardize), Repeat: c.Bench.Repeat,
 	}

@@ -14,11 +14,11 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"gpfit/compare/speed"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
-	"gpfit/internal/bench"
 	"gpfit/kernel"
 )
 
@@ -189,7 +189,7 @@ func (j *job) agree() error {
 	defer host.Close()
 	bad := 0
 	err = j.each(func(n int) error {
-		data := bench.Synthetic(n, j.d, j.seed)
+		data := speed.Synthetic(n, j.d, j.seed)
 		for _, text := range agreeKernels() {
 			task, err := fit.Prepare(data, problem.Options{Mean: "zero", Kernel: text}, problem.Events{})
 			if err != nil {

@@ -11,11 +11,11 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"gpfit/compare/speed"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
 	"gpfit/device/cuda/driver"
-	"gpfit/internal/bench"
 	"gpfit/kernel"
 )
 
@@ -127,7 +127,7 @@ func (j *job) problem(n int) (*likelihood, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := bench.Synthetic(n, j.d, j.seed)
+	data := speed.Synthetic(n, j.d, j.seed)
 	p := &likelihood{x: kernel.NewPoints(data.X, n, j.d), y: data.Y, prog: prog, noise: []float64{noiseVariance}}
 	p.theta = make([]float64, prog.NumParams)
 	for _, param := range prog.Params {

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/compare/speed"
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/bench"
 	"gpfit/internal/must"
 )
 
@@ -262,7 +262,7 @@ func TestData(t *testing.T) {
 	}
 	got := make([]float64, 60)
 	must.Get(binary.Decode(text, binary.LittleEndian, got))(t)
-	want := bench.Synthetic(20, 2, 3)
+	want := speed.Synthetic(20, 2, 3)
 	if got[3] != want.X[3] || got[59] != want.Y[19] {
 		t.Error("other data than Synthetic's")
 	}

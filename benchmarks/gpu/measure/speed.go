@@ -8,15 +8,15 @@ import (
 	"slices"
 	"time"
 
+	"gpfit/compare/speed"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
-	"gpfit/internal/bench"
 )
 
 // dgemm times the matrix product at every n.
 func (j *job) dgemm() error {
-	timer, ok := bench.Timer(j.b)
+	timer, ok := speed.Timer(j.b)
 	if !ok {
 		return errors.New("this device cannot measure its matrix product")
 	}
@@ -50,7 +50,7 @@ type stagesResult struct {
 	Alpha    float64 `json:"seconds_alpha"`
 	Inverse  float64 `json:"seconds_inverse"`
 	Contract float64 `json:"seconds_contract"`
-	bench.Seconds
+	speed.Seconds
 	// Objective is value and gradient through a fit's expression graph, 0 if not requested.
 	Objective float64 `json:"seconds_objective"`
 	// GFlops is n³ operations over SecondsValueGradient; Flops is the counted number.
@@ -140,10 +140,10 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 		if r.Fill, err = j.measureFill(p, w); err != nil {
 			return err
 		}
-		r.Alpha = bench.Median(alpha)
-		r.SecondsValue, r.SecondsValueGradient = bench.Median(r.AllSecondsValue), bench.Median(r.AllSecondsValueGradient)
-		r.Potrf = bench.Median(factor) - r.Fill
-		r.Inverse = bench.Median(gradient) - r.Contract
+		r.Alpha = speed.Median(alpha)
+		r.SecondsValue, r.SecondsValueGradient = speed.Median(r.AllSecondsValue), speed.Median(r.AllSecondsValueGradient)
+		r.Potrf = speed.Median(factor) - r.Fill
+		r.Inverse = speed.Median(gradient) - r.Contract
 		r.GFlops = float64(n) * float64(n) * float64(n) / r.SecondsValueGradient / 1e9
 		work := w.Work()
 		r.WorkspaceBytes, r.MatrixBytes, r.UsedBytes = work.Bytes, work.MatrixBytes, used(j)
@@ -158,7 +158,7 @@ func unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 // same stream waits for it; the cost of that product is subtracted.
 func (j *job) measureFill(p *likelihood, w device.DenseWorkspace) (float64, error) {
 	wait := func() error {
-		if timer, ok := bench.Timer(j.b); ok {
+		if timer, ok := speed.Timer(j.b); ok {
 			_, err := timer.DgemmRate(j.ctx, 32)
 			return err
 		}
@@ -177,7 +177,7 @@ func (j *job) measureFill(p *likelihood, w device.DenseWorkspace) (float64, erro
 
 // measureObjective times value and gradient, evaluated as in a fit.
 func (j *job) measureObjective(n int) (float64, error) {
-	task, err := fit.Prepare(bench.Synthetic(n, j.d, j.seed), problem.Options{Mean: "zero", Kernel: j.kernel}, problem.Events{})
+	task, err := fit.Prepare(speed.Synthetic(n, j.d, j.seed), problem.Options{Mean: "zero", Kernel: j.kernel}, problem.Events{})
 	if err != nil {
 		return 0, err
 	}
@@ -201,7 +201,7 @@ func (j *job) measureObjective(n int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return bench.Median(seconds), nil
+	return speed.Median(seconds), nil
 }
 
 // data writes the synthetic data for other programs.
@@ -215,11 +215,11 @@ func (j *job) data() (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	n := j.sizes[0]
-	data := bench.Synthetic(n, j.d, j.seed)
+	data := speed.Synthetic(n, j.d, j.seed)
 	w := bufio.NewWriterSize(f, 1<<20)
 	if err := errors.Join(binary.Write(w, binary.LittleEndian, data.X), binary.Write(w, binary.LittleEndian, data.Y), w.Flush()); err != nil {
 		return err
 	}
-	j.emit(map[string]any{"type": "data", "n": n, "d": j.d, "seed": j.seed, "text": bench.SyntheticText})
+	j.emit(map[string]any{"type": "data", "n": n, "d": j.d, "seed": j.seed, "text": speed.SyntheticText})
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"gpfit/compare/speed"
 	"gpfit/device"
 	"gpfit/device/tiling"
-	"gpfit/internal/bench"
 	"gpfit/kernel"
 	"gpfit/method/mpi"
 	"gpfit/method/tiles"
@@ -263,7 +263,7 @@ func (j tilesProblem) evaluate(w *tiled, timed bool) error {
 // finish fills the result, and measures the copies alone.
 func (j tilesProblem) finish(w *tiled, repeat int) error {
 	n := float64(j.p.x.N)
-	w.Repeat, w.Seconds = repeat, bench.Median(w.AllSeconds)
+	w.Repeat, w.Seconds = repeat, speed.Median(w.AllSeconds)
 	w.GFlops = n * n * n / w.Seconds / 1e9
 	w.Residual, w.Identity = finite(j.p.rowResidual(w.alpha, sample(j.p.x.N, j.rows))), finite(j.p.identity(w.alpha, w.Gradient))
 	for _, c := range w.cards {
@@ -289,7 +289,7 @@ func (j tilesProblem) finish(w *tiled, repeat int) error {
 			return err
 		}
 	}
-	w.Copies = bench.Median(idle.AllSeconds)
+	w.Copies = speed.Median(idle.AllSeconds)
 	return nil
 }
 
