@@ -147,7 +147,7 @@ reliability-supply:
 
 reliability-input:
 	$(GO) test -count=1 ./cmd/gpfit -run 'TestBadInput|TestExitCodes|TestScript/(outputs|limits|longtexts|signals|errors)'
-	$(GO) test -count=1 ./gp ./internal/journal -run 'TestDamage|TestLoad'
+	$(GO) test -count=1 ./gp ./hyperopt/journal -run 'TestDamage|TestLoad'
 	$(GO) test -count=1 ./internal/atomicfile ./internal/hostmem ./internal/textform
 	$(GO) test -count=1 ./table ./table/formats/internal/parquet -run 'TestMaxRows|TestManyColumns|Claim'
 	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'

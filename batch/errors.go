@@ -9,7 +9,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 	"gpfit/kernel"
 	"gpfit/table"
 )

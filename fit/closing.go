@@ -14,7 +14,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 )
 
 // findings are what a report needs of other points than the result: scores with an element for

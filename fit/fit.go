@@ -12,7 +12,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 )
 
 // Run is [Tune] and [Outcome.Complete]. If ctx is cancelled after the first evaluation, Run returns

@@ -13,7 +13,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 )
 
 // Outcome holds a report and, after a fit, the model.

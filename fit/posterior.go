@@ -14,7 +14,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 	"gpfit/kernel"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 )
 
 // A posterior has a mode at each optimum of the fit, and chains do not travel between them. So

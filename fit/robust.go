@@ -14,7 +14,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 	"gpfit/internal/pick"
 	"gpfit/mean"
 )

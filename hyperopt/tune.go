@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 )
 
 // Tune minimizes the problem's objective over all rows. The journal, which may be

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 )
 
 // tuner takes the starts of a problem through its stages.

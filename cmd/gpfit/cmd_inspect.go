@@ -13,7 +13,7 @@ import (
 	"gpfit/compare/companion"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 	"gpfit/internal/textform"
 )
 

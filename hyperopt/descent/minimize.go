@@ -11,7 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 )
 
 // Minimize minimizes from every start of the problem.

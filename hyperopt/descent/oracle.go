@@ -10,7 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 )
 
 // Func is a differentiable function of p numbers z: logarithms of positive

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 )
 
 // Parameter is an element of the vector that the search varies.

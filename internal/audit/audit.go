@@ -14,7 +14,7 @@ import (
 
 	"gpfit/compare/companion"
 	"gpfit/gp"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 	"gpfit/internal/rundir"
 )
 

@@ -21,7 +21,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 )
 
 // A fit of no more than wholeRows rows compares models on all of them; a larger one on a quarter,

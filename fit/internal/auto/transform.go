@@ -13,7 +13,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/journal"
+	"gpfit/hyperopt/journal"
 	"gpfit/internal/transform"
 )
 
