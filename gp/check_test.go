@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/modeltest"
+	"gpfit/gp/modeltest"
 	"gpfit/internal/must"
 	"gpfit/internal/transform"
 )

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"gpfit/internal/modeltest"
+	"gpfit/gp/modeltest"
 	"gpfit/internal/must"
 )
 

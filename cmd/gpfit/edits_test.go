@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/modeltest"
+	"gpfit/gp/modeltest"
 	"gpfit/internal/must"
 )
 
