@@ -8,9 +8,9 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/device/queue"
 	"gpfit/fit/summary"
 	"gpfit/internal/must"
-	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 )
 

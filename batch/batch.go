@@ -6,7 +6,7 @@
 // returns the state and the report of each.
 //
 // schedule.go decides when a job runs: big jobs run first. Package internal/pool decides where: as many
-// jobs side by side as the cores and the planned memory allow. Cores and accelerators share jobs by package internal/queue. task.go has the steps of a job:
+// jobs side by side as the cores and the planned memory allow. Cores and accelerators share jobs by package device/queue. task.go has the steps of a job:
 // claim → read → fit, with a checkpoint → model → record. Specs and directories are in
 // internal/spec and internal/rundir (aliases.go).
 //

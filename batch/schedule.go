@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/device/queue"
 	"gpfit/internal/pool"
-	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/internal/textform"

@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"gpfit/device"
-	"gpfit/internal/queue"
+	"gpfit/device/queue"
 )
 
 // Options are the machine of a pool, as far as it is not found.

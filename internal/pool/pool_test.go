@@ -6,8 +6,8 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/device/queue"
 	"gpfit/internal/must"
-	"gpfit/internal/queue"
 )
 
 // TestLanes checks how many jobs share an accelerator.

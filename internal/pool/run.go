@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/internal/queue"
+	"gpfit/device/queue"
 )
 
 // Job is a job of [Pool.Run].
