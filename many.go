@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/device/pool"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -15,7 +16,6 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/pool"
 )
 
 // Task is one of the fits of [FitMany]: a table and the options of its fit.

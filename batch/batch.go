@@ -5,7 +5,7 @@
 // keeps the jobs and their results. [Run] runs the jobs that are not done, and [Directory.Status]
 // returns the state and the report of each.
 //
-// schedule.go decides when a job runs: big jobs run first. Package internal/pool decides where: as many
+// schedule.go decides when a job runs: big jobs run first. Package device/pool decides where: as many
 // jobs side by side as the cores and the planned memory allow. Cores and accelerators share jobs by package device/queue. task.go has the steps of a job:
 // claim → read → fit, with a checkpoint → model → record. Specs and directories are in
 // internal/spec and internal/rundir (aliases.go).

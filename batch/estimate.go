@@ -2,8 +2,8 @@ package batch
 
 import (
 	"gpfit/device"
+	"gpfit/device/pool"
 	"gpfit/fit/problem"
-	"gpfit/internal/pool"
 	"gpfit/internal/rundir"
 )
 

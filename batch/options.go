@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/internal/pool"
+	"gpfit/device/pool"
 	"gpfit/internal/suggest"
 	"gpfit/table"
 )

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/device/pool"
 	"gpfit/device/queue"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
-	"gpfit/internal/pool"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/internal/textform"

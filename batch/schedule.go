@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/device/pool"
 	"gpfit/device/queue"
-	"gpfit/internal/pool"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/internal/textform"
