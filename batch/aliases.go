@@ -1,8 +1,8 @@
 package batch
 
 import (
+	"gpfit/batch/spec"
 	"gpfit/internal/rundir"
-	"gpfit/internal/spec"
 )
 
 // Spec is the content of a spec file: data sets, kernels, splits, seeds and the options of

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/batch/spec"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit/problem"
@@ -22,7 +23,6 @@ import (
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
 	"gpfit/internal/rundir"
-	"gpfit/internal/spec"
 )
 
 // onCPU are the drivers of a machine without GPUs.

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/batch/spec"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
 	"gpfit/internal/must"
-	"gpfit/internal/spec"
 )
 
 // TestEstimates checks the estimates on the host and for GPUs that this machine does not

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/internal/must"
-	"gpfit/internal/spec"
 	"gpfit/option"
 )
 

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gpfit/batch/spec"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
-	"gpfit/internal/spec"
 )
 
 // FuzzRecord checks that a job's record is either damaged and then set aside

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"gpfit/batch/spec"
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/spec"
 	"gpfit/option"
 )
 

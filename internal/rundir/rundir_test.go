@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/batch/spec"
 	"gpfit/fit/summary"
 	"gpfit/internal/must"
-	"gpfit/internal/spec"
 )
 
 // newRun makes a run with one job that reads one file.

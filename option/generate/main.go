@@ -25,7 +25,7 @@ func main() {
 		log.Fatal("usage: generate ROOT")
 	}
 	root := os.Args[1]
-	files, err := render(option.All(), filepath.Join(root, "internal/spec/schema.base.json"))
+	files, err := render(option.All(), filepath.Join(root, "batch/spec/schema.base.json"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -41,7 +41,7 @@ var templates embed.FS
 
 // paths are the files of the templates, below the root.
 var paths = map[string]string{
-	"options.go.tmpl": "internal/spec/options.go", "options.md.tmpl": "docs/options.md",
+	"options.go.tmpl": "batch/spec/options.go", "options.md.tmpl": "docs/options.md",
 	"options.py.tmpl": "python/src/pygpfit/_options.py", "parameters.py.tmpl": "python/src/pygpfit/_parameters.py",
 }
 
@@ -67,7 +67,7 @@ func render(options option.Entries, base string) (map[string][]byte, error) {
 		}
 		files[path] = b.Bytes()
 	}
-	const code, schema = "internal/spec/options.go", "internal/spec/schema.json"
+	const code, schema = "batch/spec/options.go", "batch/spec/schema.json"
 	if files[code], err = format.Source(files[code]); err != nil {
 		return nil, err
 	}

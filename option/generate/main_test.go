@@ -35,8 +35,8 @@ func TestNewOption(t *testing.T) {
 	})
 	files := must.Get(render(table, base))(t)
 	for path, want := range map[string]string{
-		"internal/spec/options.go":          "\t// ExtraTurns: number of extra turns.\n\tExtraTurns *int `yaml:\"extra_turns,omitempty\" json:\"extra_turns,omitempty\"`\n",
-		"internal/spec/schema.json":         "\"extra_turns\": {\n          \"description\": \"number of extra turns\",\n          \"maximum\": 9,\n          \"minimum\": 0,\n          \"type\": \"integer\"\n        }",
+		"batch/spec/options.go":             "\t// ExtraTurns: number of extra turns.\n\tExtraTurns *int `yaml:\"extra_turns,omitempty\" json:\"extra_turns,omitempty\"`\n",
+		"batch/spec/schema.json":            "\"extra_turns\": {\n          \"description\": \"number of extra turns\",\n          \"maximum\": 9,\n          \"minimum\": 0,\n          \"type\": \"integer\"\n        }",
 		"docs/options.md":                   "| `extra-turns` | fit | GPFIT_EXTRA_TURNS | `extra_turns` | whole number from 0 to 9 | `2` | – | number of extra turns |\n",
 		"python/src/pygpfit/_options.py":    "\"extra_turns\": (\"whole number\", 2),\n",
 		"python/src/pygpfit/_parameters.py": "        extra_turns: int | None = 2,\n",

@@ -14,6 +14,7 @@ import (
 
 	"gpfit"
 	"gpfit/batch"
+	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
@@ -24,7 +25,6 @@ import (
 	"gpfit/internal/results"
 	"gpfit/internal/rundir"
 	"gpfit/internal/slurm"
-	"gpfit/internal/spec"
 	"gpfit/option"
 )
 
