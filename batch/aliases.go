@@ -1,8 +1,8 @@
 package batch
 
 import (
+	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
-	"gpfit/internal/rundir"
 )
 
 // Spec is the content of a spec file: data sets, kernels, splits, seeds and the options of

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/batch/rundir"
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/queue"
 	"gpfit/fit/summary"
 	"gpfit/internal/must"
-	"gpfit/internal/rundir"
 )
 
 // autoRun makes a run of small jobs with the device auto on a machine with a GPU.

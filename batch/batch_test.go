@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/cpu"
 	"gpfit/device"
@@ -22,7 +23,6 @@ import (
 	"gpfit/graph"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
-	"gpfit/internal/rundir"
 )
 
 // onCPU are the drivers of a machine without GPUs.

@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"sync"
 
+	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
-	"gpfit/internal/rundir"
 	"gpfit/option"
 	"gpfit/table"
 )

@@ -1,10 +1,10 @@
 package batch
 
 import (
+	"gpfit/batch/rundir"
 	"gpfit/device"
 	"gpfit/device/pool"
 	"gpfit/fit/problem"
-	"gpfit/internal/rundir"
 )
 
 // Estimate holds the memory, operations and time that a job is expected to need.

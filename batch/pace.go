@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"gpfit/internal/rundir"
+	"gpfit/batch/rundir"
 )
 
 // pace learns from finished jobs, also of processes before, how long the others take.

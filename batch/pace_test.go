@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/internal/must"
-	"gpfit/internal/rundir"
 )
 
 // TestLeft checks the time left: by jobs of the same kind, without what a process before did, and by the

@@ -14,13 +14,13 @@ import (
 	"syscall"
 	"time"
 
+	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/device"
 	"gpfit/device/pool"
 	"gpfit/device/queue"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
-	"gpfit/internal/rundir"
 	"gpfit/internal/textform"
 	"gpfit/table"
 )

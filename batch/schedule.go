@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
+	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/device"
 	"gpfit/device/pool"
 	"gpfit/device/queue"
-	"gpfit/internal/rundir"
 	"gpfit/internal/textform"
 )
 

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gpfit/batch/rundir"
 	"gpfit/device"
 	"gpfit/device/pool"
 	"gpfit/device/queue"
@@ -20,7 +21,6 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/rundir"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 )

@@ -24,5 +24,5 @@ if [ $# -gt 0 ]; then
   exit
 fi
 test ./benchmarks/reliability -run TestClock -v
-test ./batch ./internal/rundir ./hyperopt/journal ./internal/filelock
+test ./batch ./batch/rundir ./hyperopt/journal ./internal/filelock
 test ./cmd/gpfit -run 'Kill|Crash|InUse|Workers|BatchSignal'

@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"gpfit"
+	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/device"
 	"gpfit/internal/must"
-	"gpfit/internal/rundir"
 )
 
 // TestSpecHasEveryFlag checks that a spec has a key for every flag of "gpfit fit".

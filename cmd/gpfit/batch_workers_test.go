@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/batch/rundir"
 	"gpfit/internal/must"
-	"gpfit/internal/rundir"
 )
 
 // writeStudy writes two tables of n rows with masks, and a spec of 2 data sets × kernels × seeds.

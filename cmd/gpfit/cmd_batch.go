@@ -13,6 +13,7 @@ import (
 
 	"gpfit"
 	"gpfit/batch"
+	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
@@ -21,7 +22,6 @@ import (
 	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/fit/problem"
 	"gpfit/internal/results"
-	"gpfit/internal/rundir"
 	"gpfit/internal/slurm"
 	"gpfit/option"
 )

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"gpfit/batch/rundir"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/must"
-	"gpfit/internal/rundir"
 )
 
 // damages are what happens to a file.

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"gpfit/batch/rundir"
 	"gpfit/device/cuda/emulator"
 	"gpfit/fit/summary"
 	"gpfit/internal/must"
-	"gpfit/internal/rundir"
 )
 
 // lanesTable writes a table of some rows.

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gpfit/batch/rundir"
 	"gpfit/compare/companion"
 	"gpfit/gp"
 	"gpfit/hyperopt/journal"
-	"gpfit/internal/rundir"
 )
 
 // Statement says of a file, or of a run directory as a whole, what was checked or what is wrong.

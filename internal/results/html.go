@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"gpfit/batch/rundir"
 	"gpfit/fit/summary"
-	"gpfit/internal/rundir"
 	"gpfit/internal/score"
 	"gpfit/internal/textform"
 	"gpfit/show/page"

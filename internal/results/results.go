@@ -14,8 +14,8 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"gpfit/batch/rundir"
 	"gpfit/fit/summary"
-	"gpfit/internal/rundir"
 	"gpfit/internal/score"
 )
 

@@ -23,10 +23,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"gpfit/batch/rundir"
 	"gpfit/fit/summary"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
-	"gpfit/internal/rundir"
 )
 
 // rows returns results of kernels p and q on data a (three splits) and b (one split),

@@ -14,8 +14,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"gpfit/batch/rundir"
 	"gpfit/fit/summary"
-	"gpfit/internal/rundir"
 	"gpfit/internal/textform"
 )
 

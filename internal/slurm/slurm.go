@@ -19,8 +19,8 @@ import (
 	"text/template"
 	"time"
 
+	"gpfit/batch/rundir"
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/rundir"
 	"gpfit/option"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"gpfit/batch/rundir"
 	"gpfit/internal/must"
-	"gpfit/internal/rundir"
 	"gpfit/option"
 )
 

@@ -10,12 +10,12 @@ import (
 	"syscall"
 
 	"gpfit/batch"
+	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/rundir"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 	"gpfit/table"

@@ -14,6 +14,7 @@ import (
 
 	"gpfit"
 	"gpfit/batch"
+	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
@@ -23,7 +24,6 @@ import (
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/device"
 	"gpfit/internal/results"
-	"gpfit/internal/rundir"
 	"gpfit/internal/slurm"
 	"gpfit/option"
 )
