@@ -13,6 +13,7 @@ import (
 
 	"gpfit"
 	"gpfit/batch"
+	"gpfit/batch/results"
 	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
@@ -21,7 +22,6 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/fit/problem"
-	"gpfit/internal/results"
 	"gpfit/internal/slurm"
 	"gpfit/option"
 )

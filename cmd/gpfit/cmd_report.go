@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gpfit/batch/results"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -19,7 +20,6 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
-	"gpfit/internal/results"
 	"gpfit/option"
 	"gpfit/show/page"
 	"gpfit/show/report"

@@ -14,6 +14,7 @@ import (
 
 	"gpfit"
 	"gpfit/batch"
+	"gpfit/batch/results"
 	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
@@ -23,7 +24,6 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/device"
-	"gpfit/internal/results"
 	"gpfit/internal/slurm"
 	"gpfit/option"
 )
