@@ -201,7 +201,7 @@ func startSlurm(t *testing.T) {
 		t.Skipf("SKIPPED: no Slurm: %s", missing)
 	}
 	dir := t.TempDir()
-	script := "../../internal/slurm/cluster.sh"
+	script := "../../batch/slurm/cluster.sh"
 	start := exec.Command(script, "start", dir)
 	// Daemons outlive the script: its output must not be a pipe that they hold.
 	out := must.Get(os.Create(filepath.Join(dir, "start.out")))(t)

@@ -15,6 +15,7 @@ import (
 	"gpfit/batch"
 	"gpfit/batch/results"
 	"gpfit/batch/rundir"
+	"gpfit/batch/slurm"
 	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
@@ -22,7 +23,6 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/fit/problem"
-	"gpfit/internal/slurm"
 	"gpfit/option"
 )
 

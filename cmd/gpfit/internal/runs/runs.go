@@ -16,6 +16,7 @@ import (
 	"gpfit/batch"
 	"gpfit/batch/results"
 	"gpfit/batch/rundir"
+	"gpfit/batch/slurm"
 	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
@@ -24,7 +25,6 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/device"
-	"gpfit/internal/slurm"
 	"gpfit/option"
 )
 
