@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"gpfit/cmd/gpfit/internal/audit"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/fit/problem"
-	"gpfit/internal/audit"
 )
 
 // checkView is the result of a check of one file as JSON.
