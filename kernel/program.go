@@ -123,7 +123,7 @@ func (p *Program) finish() error {
 		defer symbolic.Building.Unlock()
 		f, err := p.graph.Compile(p.root, true, len(p.Features), p.NumParams)
 		if err != nil {
-			// Unreachable: every op of package pair is differentiable once.
+			// Unreachable: every op of package symbolic is differentiable once.
 			panic(fmt.Sprintf("kernel: %s: %v", p.Text, err))
 		}
 		return newGradient(p.Features, p.NumParams, f)

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	root = "../../.."
-	base = root + "/internal/spec/schema.base.json"
+	root = "../.."
+	base = root + "/batch/spec/schema.base.json"
 )
 
 // TestGenerated checks that the generated files are up to date.
