@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"gpfit/kernel"
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 	"gpfit/mean"
 	"gpfit/method/experts"
 	"gpfit/table/feature"
@@ -379,9 +379,9 @@ var featureNames = map[kernel.FeatureKind]string{
 	kernel.FirstNorm: "first_norm", kernel.SecondNorm: "second_norm",
 }
 
-var operationNames = map[code.Op]string{
-	code.Exp: "exp", code.Log: "log", code.LogOrZero: "log_or_0", code.Log1p: "log1p", code.Sqrt: "sqrt", code.RootInverse: "inverse_sqrt",
-	code.Sine: "sin_turns", code.Cosine: "cos_turns", code.Tanh: "tanh", code.Arcsine: "asin", code.Erf: "erf", code.Sinc: "sinc", code.Abs: "abs", code.Positive: "positive", code.Step: "step",
+var operationNames = map[oplist.Op]string{
+	oplist.Exp: "exp", oplist.Log: "log", oplist.LogOrZero: "log_or_0", oplist.Log1p: "log1p", oplist.Sqrt: "sqrt", oplist.RootInverse: "inverse_sqrt",
+	oplist.Sine: "sin_turns", oplist.Cosine: "cos_turns", oplist.Tanh: "tanh", oplist.Arcsine: "asin", oplist.Erf: "erf", oplist.Sinc: "sinc", oplist.Abs: "abs", oplist.Positive: "positive", oplist.Step: "step",
 }
 
 // compiled returns the features and operations of the value of a leaf on columns with
@@ -396,13 +396,13 @@ func compiled(l *kernel.Leaf, labels []int, parameters map[string]any) ([]pairFe
 
 // operationsOf returns the features and operations of a program at its parameters.
 func operationsOf(prog *kernel.Program, theta []float64) ([]pairFeature, []pairOperation, error) {
-	w := operationWriter{prog: prog, theta: theta, places: map[code.ID]int{}}
+	w := operationWriter{prog: prog, theta: theta, places: map[oplist.ID]int{}}
 	w.uniforms = make([]float64, len(prog.List.Values))
 	need := prog.List.Needed(prog.Value)
 	prog.List.Uniforms(w.uniforms, w.theta, need)
 	for id := range prog.List.Values {
 		if v := &prog.List.Values[id]; need[id] && !v.Uniform {
-			if err := w.add(code.ID(id), v); err != nil {
+			if err := w.add(oplist.ID(id), v); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -440,31 +440,31 @@ type operationWriter struct {
 	prog            *kernel.Program
 	theta, uniforms []float64
 	// places maps an operation to its index in out.
-	places map[code.ID]int
+	places map[oplist.ID]int
 	out    []pairOperation
 }
 
-func (w *operationWriter) add(id code.ID, v *code.Value) error {
+func (w *operationWriter) add(id oplist.ID, v *oplist.Value) error {
 	o := pairOperation{Op: operationNames[v.Op]}
 	for _, a := range v.Args {
 		o.Of = append(o.Of, w.places[a])
 	}
 	switch v.Op {
-	case code.Feature:
+	case oplist.Feature:
 		o.Op, o.Feature = "feature", &v.Index
-	case code.Sum:
+	case oplist.Sum:
 		o.Op = "sum"
 		for _, c := range v.Coef {
 			o.Coefficients = append(o.Coefficients, w.uniforms[c])
 		}
-		if v.Offset != code.None {
+		if v.Offset != oplist.None {
 			o.Constant = &w.uniforms[v.Offset]
 		}
-	case code.Product:
+	case oplist.Product:
 		o.Op, o.Powers = "product", v.Powers
-	case code.Power:
+	case oplist.Power:
 		o.Op, o.Exponent = "power", &w.uniforms[v.Coef[0]]
-	case code.Decay:
+	case oplist.Decay:
 		o.Op, o.Coefficients = "decay", v.Poly[1:]
 		if v.Poly[0] != 0 {
 			return fmt.Errorf("gp: export of %s: a decay with a pole", w.prog.Text)

@@ -42,7 +42,7 @@
 // formula or a custom family, and [CheckKernelhood] tests whether an expression is a covariance
 // function. [Terms] splits a sum into its terms. [Parser] reads expressions with custom families.
 //
-// Package symbolic builds and differentiates the expression; package code simplifies the operations.
+// Package symbolic builds and differentiates the expression; package oplist simplifies the operations.
 // For the CPU, select.go chooses a loop over a row of pairs in kernel/vec for each operation and
 // merges operations that one loop can do together; rows.go runs the loops and computes features and
 // their sums by columns. The loops exist for AVX-512, for AVX2 and in portable Go.

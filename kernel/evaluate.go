@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 	"gpfit/kernel/vec"
 )
 
@@ -53,7 +53,7 @@ type inputRun struct {
 	// slopesOf are the features that the value depends on, factors the uniform
 	// factors of its derivatives.
 	slopesOf []int
-	factors  []code.ID
+	factors  []oplist.ID
 	prog     *Program
 	// The run writes sums over the row to grad, or a number for each pair and column to slopes.
 	grad, slopes []float64
@@ -191,7 +191,7 @@ func newInputRun(prog *Program, g *Gradient, measures *measures) *inputRun {
 	s := newSelection(g.List, g.List.Needed(g.ByFeature...), prog.Features)
 	r := &inputRun{prog: prog}
 	for f, d := range g.ByFeature {
-		if d == code.None {
+		if d == oplist.None {
 			continue
 		}
 		factor, core := g.List.Factor(d)
@@ -260,7 +260,7 @@ func (p *Program) Bilinear() bool {
 		return false
 	}
 	g := p.Gradient()
-	return !slices.ContainsFunc(g.ByFeature, func(slope code.ID) bool { return slope != code.None && !g.List.At(slope).Uniform })
+	return !slices.ContainsFunc(g.ByFeature, func(slope oplist.ID) bool { return slope != oplist.None && !g.List.At(slope).Uniform })
 }
 
 // QuadraticGradient adds factor·vᵀ(∂K/∂log θ_p)v to grad[p] for every p, where K is the

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit/internal/must"
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 	"gpfit/kernel/symbolic"
 )
 
@@ -324,7 +324,7 @@ func checkOperations(t *testing.T, name, text string, family *Family) {
 		adj[j] = 1
 		e.RowGradient(make([]float64, p.NumParams), adj, x, 0, x, 0, n)
 		for i, v := range g.Sums {
-			if v == code.None {
+			if v == oplist.None {
 				continue
 			}
 			want := g.List.Evaluate(theta, []float64{s}, v)[0]
@@ -377,7 +377,7 @@ func (c tape) check(t interface {
 		return n.Value().Data().(float64)
 	}
 	value := number(c.nodes.Value)
-	compare := func(what string, want float64, id code.ID) {
+	compare := func(what string, want float64, id oplist.ID) {
 		got := c.f.List.Evaluate(theta, features, id)[0]
 		if !(math.Abs(got-want) <= tolTape*(math.Abs(value)+math.Abs(want))) {
 			t.Errorf("%s at features %v, parameters %v: %s %v, by Gorgonia's machine %v", c.prog.Text, features, theta, what, got, want)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // FiniteFeatures are functions φ_j and variances v_j ≥ 0 for which
@@ -47,7 +47,7 @@ func (p *Program) features(theta []float64, x *Points, slopes bool) (*FiniteFeat
 	f := &finder{prog: p, theta: theta, x: x, uniforms: make([]float64, len(p.List.Values)), byKey: map[string]int{}}
 	p.List.Uniforms(f.uniforms, theta, p.List.Needed(p.Value))
 	if slopes {
-		f.derivatives = map[code.ID][]float64{}
+		f.derivatives = map[oplist.ID][]float64{}
 	}
 	terms, err := f.polynomial(p.Value)
 	if errors.Is(err, errNotFinite) {
@@ -127,7 +127,7 @@ type finder struct {
 	byKey    map[string]int
 	products int // number of atoms that are formulas
 	// derivatives are the known ones of uniform values; nil if nobody wants derivatives.
-	derivatives map[code.ID][]float64
+	derivatives map[oplist.ID][]float64
 }
 
 // find returns the index of the atom with a key, −1 if there is none.
@@ -165,26 +165,26 @@ type orderedTerm struct {
 	factors []int
 }
 
-func (f *finder) polynomial(id code.ID) (polynomial, error) {
+func (f *finder) polynomial(id oplist.ID) (polynomial, error) {
 	v := f.prog.List.At(id)
 	if v.Uniform {
 		return f.constant(id)
 	}
 	if !f.multiple(v) {
-		if out, ok := f.separable([]code.ID{id}, []int{1}); ok {
+		if out, ok := f.separable([]oplist.ID{id}, []int{1}); ok {
 			return out, nil
 		}
 	}
 	switch v.Op {
-	case code.Feature:
+	case oplist.Feature:
 		return f.inner(&f.prog.Features[v.Index])
-	case code.Sum:
+	case oplist.Sum:
 		return f.sum(v)
-	case code.Product:
+	case oplist.Product:
 		return f.product(v)
-	case code.Cosine:
+	case oplist.Cosine:
 		return f.cosine(v.Args[0])
-	case code.Exp:
+	case oplist.Exp:
 		return f.levels(v.Args[0])
 	}
 	return nil, errNotFinite
@@ -192,11 +192,11 @@ func (f *finder) polynomial(id code.ID) (polynomial, error) {
 
 // multiple reports whether a value is another one times uniform values, such as the variance of a formula. These
 // belong to the variance of a feature, so that it is the function as the formula has it.
-func (f *finder) multiple(v *code.Value) bool {
+func (f *finder) multiple(v *oplist.Value) bool {
 	switch v.Op {
-	case code.Sum:
-		return len(v.Args) == 1 && v.Offset == code.None
-	case code.Product:
+	case oplist.Sum:
+		return len(v.Args) == 1 && v.Offset == oplist.None
+	case oplist.Product:
 		for i, arg := range v.Args {
 			if f.prog.List.At(arg).Uniform && v.Powers[i] > 0 {
 				return true
@@ -228,9 +228,9 @@ func (f *finder) inner(feature *Feature) (polynomial, error) {
 	return out, nil
 }
 
-func (f *finder) sum(v *code.Value) (polynomial, error) {
+func (f *finder) sum(v *oplist.Value) (polynomial, error) {
 	out := polynomial{}
-	if v.Offset != code.None {
+	if v.Offset != oplist.None {
 		var err error
 		if out, err = f.constant(v.Offset); err != nil {
 			return nil, err
@@ -252,12 +252,12 @@ func (f *finder) sum(v *code.Value) (polynomial, error) {
 	return out, nil
 }
 
-func (f *finder) product(v *code.Value) (polynomial, error) {
+func (f *finder) product(v *oplist.Value) (polynomial, error) {
 	out := polynomial{"": {value: 1}}
-	var alone []code.ID
+	var alone []oplist.ID
 	var powers []int
 	for i, arg := range v.Args {
-		if f.prog.seePointsAlone([]code.ID{arg}) {
+		if f.prog.seePointsAlone([]oplist.ID{arg}) {
 			alone, powers = append(alone, arg), append(powers, v.Powers[i])
 			continue
 		}
@@ -285,10 +285,10 @@ func (f *finder) product(v *code.Value) (polynomial, error) {
 }
 
 // cosine returns cos 2π(u − u′) = cos 2πu cos 2πu′ + sin 2πu sin 2πu′.
-func (f *finder) cosine(arg code.ID) (polynomial, error) {
+func (f *finder) cosine(arg oplist.ID) (polynomial, error) {
 	coef, core := f.prog.List.Factor(arg)
 	v := f.prog.List.At(core)
-	if v.Op != code.Feature || f.prog.Features[v.Index].Kind != Differences {
+	if v.Op != oplist.Feature || f.prog.Features[v.Index].Kind != Differences {
 		return nil, errNotFinite
 	}
 	w, key, err := f.wave(&f.prog.Features[v.Index], coef)
@@ -308,15 +308,15 @@ func (f *finder) cosine(arg code.ID) (polynomial, error) {
 // values l of each column:
 //
 //	e^w + (1 − e^w)·Σ_l [x = l][x′ = l].
-func (f *finder) levels(exponent code.ID) (polynomial, error) {
+func (f *finder) levels(exponent oplist.ID) (polynomial, error) {
 	if f.derivatives == nil {
 		return nil, errNotFinite
 	}
 	out := polynomial{"": {value: 1}}
-	terms, coefficients := []code.ID{exponent}, []code.ID{code.None}
-	if v := f.prog.List.At(exponent); v.Op == code.Sum {
+	terms, coefficients := []oplist.ID{exponent}, []oplist.ID{oplist.None}
+	if v := f.prog.List.At(exponent); v.Op == oplist.Sum {
 		terms, coefficients = v.Args, v.Coef
-		if v.Offset != code.None {
+		if v.Offset != oplist.None {
 			o, err := f.uniform(v.Offset)
 			if err != nil {
 				return nil, err
@@ -326,7 +326,7 @@ func (f *finder) levels(exponent code.ID) (polynomial, error) {
 	}
 	for i, term := range terms {
 		v := f.prog.List.At(term)
-		if v.Op != code.Feature || f.prog.Features[v.Index].Kind != Mismatches {
+		if v.Op != oplist.Feature || f.prog.Features[v.Index].Kind != Mismatches {
 			return nil, errNotFinite
 		}
 		factor, err := f.uniform(coefficients[i])
@@ -366,7 +366,7 @@ func (f *finder) mismatched(out polynomial, feature *Feature, factor coefficient
 }
 
 // wave returns the wave of a feature, a sum of differences, times a uniform value, and its key.
-func (f *finder) wave(feature *Feature, coef code.ID) (w wave, key string, err error) {
+func (f *finder) wave(feature *Feature, coef oplist.ID) (w wave, key string, err error) {
 	factor, err := f.uniform(coef)
 	if err != nil {
 		return w, "", err
@@ -403,7 +403,7 @@ func (f *finder) originOf(columns []int) []float64 {
 }
 
 // separable returns the function ψ for a product of values, with their powers, that is ψ(x)ψ(x′).
-func (f *finder) separable(ids []code.ID, powers []int) (polynomial, bool) {
+func (f *finder) separable(ids []oplist.ID, powers []int) (polynomial, bool) {
 	key := fmt.Sprint(ids, powers)
 	if at := f.find(key); at >= 0 {
 		return polynomial{monomialKey([]int{at}): {value: 1}}, true
@@ -446,18 +446,18 @@ func (f *finder) inverseSquare(param int) coefficient {
 }
 
 // constant returns a uniform value as a polynomial.
-func (f *finder) constant(id code.ID) (polynomial, error) {
+func (f *finder) constant(id oplist.ID) (polynomial, error) {
 	c, err := f.uniform(id)
 	return polynomial{"": c}, err
 }
 
 // uniform returns a uniform value, 1 for None.
-func (f *finder) uniform(id code.ID) (coefficient, error) {
+func (f *finder) uniform(id oplist.ID) (coefficient, error) {
 	c := coefficient{value: uniform(f.uniforms, id)}
-	if id == code.None || f.derivatives == nil {
+	if id == oplist.None || f.derivatives == nil {
 		return c, nil
 	}
-	if v := f.prog.List.At(id); v.Op == code.Parameter {
+	if v := f.prog.List.At(id); v.Op == oplist.Parameter {
 		c.slopes = f.slopesAt(v.Index, c.value)
 		return c, nil
 	}
@@ -468,7 +468,7 @@ func (f *finder) uniform(id code.ID) (coefficient, error) {
 			return c, err
 		}
 		for _, d := range g.ByParameter {
-			if d != code.None {
+			if d != oplist.None {
 				slopes = g.List.Evaluate(f.theta, nil, g.ByParameter...)
 				break
 			}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"gpfit/internal/pick"
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 	"gpfit/kernel/symbolic"
 )
 
@@ -88,7 +88,7 @@ func (p *Pair) Differences() []*Node {
 	out := make([]*Node, len(p.dims))
 	for q, c := range p.dims {
 		f := Feature{Kind: Differences, Dims: []int{c}, Param: -1}
-		out[q] = p.Feature(p.feature(f), f.title(), code.Unknown)
+		out[q] = p.Feature(p.feature(f), f.title(), oplist.Unknown)
 	}
 	return out
 }
@@ -245,11 +245,11 @@ func (k FeatureKind) dependence() dependence {
 	return ofBoth
 }
 
-func (k FeatureKind) sign() code.Sign {
+func (k FeatureKind) sign() oplist.Sign {
 	if kinds[k].nonnegative {
-		return code.AtLeast0
+		return oplist.AtLeast0
 	}
-	return code.Unknown
+	return oplist.Unknown
 }
 
 // Points is a set of n points in d dimensions, stored by column so that the

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 	"gpfit/kernel/symbolic"
 )
 
@@ -25,8 +25,8 @@ type Program struct {
 	Features []Feature
 	// List holds the operations for a value without derivatives; Value is the operation
 	// that computes k(x, x′).
-	List  *code.List
-	Value code.ID
+	List  *oplist.List
+	Value oplist.ID
 	// Params describes θ, a vector of NumParams positive numbers.
 	Params    []Param
 	NumParams int
@@ -132,7 +132,7 @@ func (p *Program) finish() error {
 }
 
 // differentiated returns a value with its derivatives, which are compiled on the first call.
-func (p *Program) differentiated(id code.ID) (*symbolic.Function, error) {
+func (p *Program) differentiated(id oplist.ID) (*symbolic.Function, error) {
 	if f, ok := p.functions.Load(id); ok {
 		return f.(*symbolic.Function), nil
 	}
@@ -143,7 +143,7 @@ func (p *Program) differentiated(id code.ID) (*symbolic.Function, error) {
 	return f, err
 }
 
-func differentiateAgain(list *code.List, d code.ID, features, params int) (*symbolic.Function, error) {
+func differentiateAgain(list *oplist.List, d oplist.ID, features, params int) (*symbolic.Function, error) {
 	symbolic.Building.Lock()
 	defer symbolic.Building.Unlock()
 	g, root := symbolic.Raise(list, d)
@@ -232,15 +232,15 @@ func (p *Program) paramAt(offset int) *Param {
 type Gradient struct {
 	// List holds the operations. Features are the features of the program, followed
 	// by the features that only derivatives need.
-	List     *code.List
+	List     *oplist.List
 	Features []Feature
 	// Sums are the values to sum; None stands for the number 1.
-	Sums []code.ID
+	Sums []oplist.ID
 	// Columns are the sums by columns.
 	Columns []ColumnSums
 	// ByFeature are the derivatives by the features of the program, None for
 	// features without one. The derivatives by the inputs are computed from them.
-	ByFeature []code.ID
+	ByFeature []oplist.ID
 	// parts[p] are the terms of the derivative by log θ_p.
 	parts [][]part
 	// offsets[c] is the position of the c-th column's sums among all sums; the last element is
@@ -257,24 +257,24 @@ type target struct{ param, sum int }
 type ColumnSums struct {
 	Feature int
 	// Weight is a value, None for 1; Factor is uniform and multiplies the sums.
-	Weight, Factor code.ID
+	Weight, Factor oplist.ID
 }
 
 // part is coef·Sums[sum], with a uniform coef.
 type part struct {
-	coef code.ID
+	coef oplist.ID
 	sum  int
 }
 
 func newGradient(features []Feature, params int, f *symbolic.Function) *Gradient {
 	g := &Gradient{List: f.List, Features: slices.Clone(features), ByFeature: f.ByFeature, parts: make([][]part, params)}
 	for i, d := range f.ByParameter {
-		if d != code.None {
+		if d != oplist.None {
 			g.add(i, d)
 		}
 	}
 	for i, d := range f.ByFeature {
-		if d == code.None {
+		if d == oplist.None {
 			continue
 		}
 		feature := &features[i]
@@ -327,8 +327,8 @@ func (g *Gradient) ColumnOffset(c int) int { return g.offsets[c] }
 
 // add makes value a part of the derivative by log θ_param. It adds each term of a
 // sum separately, because other derivatives may need the same terms.
-func (g *Gradient) add(param int, value code.ID) {
-	put := func(coef, core code.ID) {
+func (g *Gradient) add(param int, value oplist.ID) {
+	put := func(coef, core oplist.ID) {
 		sum := slices.Index(g.Sums, core)
 		if sum < 0 {
 			sum = len(g.Sums)
@@ -336,27 +336,27 @@ func (g *Gradient) add(param int, value code.ID) {
 		}
 		g.parts[param] = append(g.parts[param], part{coef, sum})
 	}
-	var split func(outer, value code.ID)
-	split = func(outer, value code.ID) {
+	var split func(outer, value oplist.ID)
+	split = func(outer, value oplist.ID) {
 		coef, core := g.List.Factor(value)
-		if coef == code.None {
+		if coef == oplist.None {
 			coef = g.List.Num(1)
 		}
 		coef = g.List.Mul(outer, coef)
-		if core == code.None {
-			put(coef, code.None)
+		if core == oplist.None {
+			put(coef, oplist.None)
 			return
 		}
 		v := *g.List.At(core)
-		if v.Op != code.Sum {
+		if v.Op != oplist.Sum {
 			put(coef, core)
 			return
 		}
 		for i, a := range v.Args {
 			split(g.List.Mul(coef, v.Coef[i]), a)
 		}
-		if v.Offset != code.None {
-			put(g.List.Mul(coef, v.Offset), code.None)
+		if v.Offset != oplist.None {
+			put(g.List.Mul(coef, v.Offset), oplist.None)
 		}
 	}
 	split(g.List.Num(1), value)
@@ -413,8 +413,8 @@ func (g *Gradient) Assemble(grad, factors, sums []float64) {
 }
 
 // uniform returns a uniform factor, 1 for None.
-func uniform(values []float64, v code.ID) float64 {
-	if v == code.None {
+func uniform(values []float64, v oplist.ID) float64 {
+	if v == oplist.None {
 		return 1
 	}
 	return values[v]

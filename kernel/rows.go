@@ -3,14 +3,14 @@ package kernel
 import (
 	"math"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 	"gpfit/kernel/vec"
 )
 
 // routine is the list of operations on rows by which the CPU computes the values of
-// a [code.List]. The first rows are features.
+// a [oplist.List]. The first rows are features.
 type routine struct {
-	list  *code.List
+	list  *oplist.List
 	need  []bool
 	steps []step
 	// uniforms are the uniform values at the bound θ.
@@ -39,8 +39,8 @@ type step struct {
 	a, b int
 	// by is the row of a factor of a that is the same in the whole row, or none; also is one of b.
 	by, also int
-	p, q     code.ID
-	value    *code.Value
+	p, q     oplist.ID
+	value    *oplist.Value
 	index    int
 	// single steps compute the first element only, because all are equal.
 	single bool
@@ -119,8 +119,8 @@ func (r *routine) p(s *step) float64         { return r.uniformOr(s.p, 1) }
 func (r *routine) q(s *step) float64         { return r.uniformOr(s.q, 0) }
 func (r *routine) amplitude(s *step) float64 { return r.uniformOr(s.q, 1) }
 
-func (r *routine) uniformOr(v code.ID, none float64) float64 {
-	if v == code.None {
+func (r *routine) uniformOr(v oplist.ID, none float64) float64 {
+	if v == oplist.None {
 		return none
 	}
 	return r.uniforms[v]
@@ -155,12 +155,12 @@ var (
 )
 
 // functions are the operations of other functions of one value.
-var functions = map[code.Op]operation{
-	code.Log1p: withP(vec.Log1p), code.Log: withP(vec.Log), code.Sqrt: withP(vec.Sqrt), code.RootInverse: withP(vec.RootInverse),
-	code.Tanh: withP(vec.Tanh), code.Arcsine: withP(vec.Arcsine), code.Erf: withP(erf), code.Sinc: doSinc, code.Power: withPQ(vec.Power), code.Positive: withPQ(vec.Positive),
-	code.Abs:       withP(func(dst, a []float64, p float64) { vec.Scale(dst, a, p); vec.Abs(dst, dst) }),
-	code.Step:      withP(func(dst, a []float64, p float64) { vec.Scale(dst, a, p); vec.Step(dst, dst) }),
-	code.LogOrZero: withP(logOrZero),
+var functions = map[oplist.Op]operation{
+	oplist.Log1p: withP(vec.Log1p), oplist.Log: withP(vec.Log), oplist.Sqrt: withP(vec.Sqrt), oplist.RootInverse: withP(vec.RootInverse),
+	oplist.Tanh: withP(vec.Tanh), oplist.Arcsine: withP(vec.Arcsine), oplist.Erf: withP(erf), oplist.Sinc: doSinc, oplist.Power: withPQ(vec.Power), oplist.Positive: withPQ(vec.Positive),
+	oplist.Abs:       withP(func(dst, a []float64, p float64) { vec.Scale(dst, a, p); vec.Abs(dst, dst) }),
+	oplist.Step:      withP(func(dst, a []float64, p float64) { vec.Scale(dst, a, p); vec.Step(dst, dst) }),
+	oplist.LogOrZero: withP(logOrZero),
 }
 
 func logOrZero(dst, a []float64, p float64) {
@@ -179,7 +179,7 @@ func erf(dst, a []float64, p float64) {
 }
 
 func doSinc(r *routine, s *step, m int) {
-	dst, p, f := r.row(s.dst, m), r.p(s), code.SincOf(s.value.Index)
+	dst, p, f := r.row(s.dst, m), r.p(s), oplist.SincOf(s.value.Index)
 	for j, v := range r.row(s.a, m) {
 		dst[j] = f(p * v)
 	}

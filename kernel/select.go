@@ -3,17 +3,17 @@ package kernel
 import (
 	"slices"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // selection chooses the steps for the values of a list.
 type selection struct {
-	list     *code.List
+	list     *oplist.List
 	need     []bool
 	features []Feature
 	// uses counts the values that need a value as a row; where[v] is the row of v.
 	uses  []int
-	where map[code.ID]int
+	where map[oplist.ID]int
 	// powers maps a value and an exponent to the row of that power.
 	powers map[[2]int]int
 	out    routine
@@ -26,8 +26,8 @@ type selection struct {
 	narrow map[int]bool
 }
 
-func newSelection(list *code.List, need []bool, features []Feature) *selection {
-	s := &selection{list: list, need: need, features: features, uses: make([]int, len(list.Values)), where: map[code.ID]int{}, powers: map[[2]int]int{}, narrow: map[int]bool{}, parts: dependences(list, features)}
+func newSelection(list *oplist.List, need []bool, features []Feature) *selection {
+	s := &selection{list: list, need: need, features: features, uses: make([]int, len(list.Values)), where: map[oplist.ID]int{}, powers: map[[2]int]int{}, narrow: map[int]bool{}, parts: dependences(list, features)}
 	s.out = routine{list: list, need: need, count: len(features), features: features, read: make([]bool, len(features))}
 	for id := range list.Values {
 		if need[id] && !list.Values[id].Uniform {
@@ -86,32 +86,32 @@ func whole(s *selection, r int) int {
 }
 
 // result writes a value to the given row.
-func (s *selection) result(v code.ID) {
+func (s *selection) result(v oplist.ID) {
 	coef, core := s.list.Factor(v)
-	if core == code.None {
+	if core == oplist.None {
 		s.emit(step{do: doFill, dst: given, p: coef})
 		return
 	}
 	if value := s.list.At(core); s.uses[core] <= 1 && s.amplified(value, coef) {
 		return
 	}
-	if s.list.At(core).Op == code.Sum && isOne(s, coef) {
+	if s.list.At(core).Op == oplist.Sum && isOne(s, coef) {
 		s.linear(given, s.list.At(core))
 		return
 	}
 	s.emit(step{do: doScale, dst: given, a: s.row(core), p: coef})
 }
 
-func isOne(s *selection, v code.ID) bool {
-	return v == code.None || s.list.At(v).Op == code.Number && s.list.At(v).Number == 1
+func isOne(s *selection, v oplist.ID) bool {
+	return v == oplist.None || s.list.At(v).Op == oplist.Number && s.list.At(v).Number == 1
 }
 
 // withAmplitude are the operations that multiply their result by a factor, too.
-var withAmplitude = map[code.Op]operation{code.Exp: doExp, code.Cosine: doCosine, code.Sine: doSine, code.Decay: doDecay}
+var withAmplitude = map[oplist.Op]operation{oplist.Exp: doExp, oplist.Cosine: doCosine, oplist.Sine: doSine, oplist.Decay: doDecay}
 
 // amplified writes coef·value to the given row in one step, if one step can do so.
-func (s *selection) amplified(v *code.Value, coef code.ID) bool {
-	if withAmplitude[v.Op] == nil || v.Op == code.Decay && !short(v) {
+func (s *selection) amplified(v *oplist.Value, coef oplist.ID) bool {
+	if withAmplitude[v.Op] == nil || v.Op == oplist.Decay && !short(v) {
 		return false
 	}
 	s.function(withAmplitude[v.Op], given, v, coef)
@@ -122,14 +122,14 @@ func (s *selection) amplified(v *code.Value, coef code.ID) bool {
 const fresh = -2
 
 // function writes a function of one value to row dst.
-func (s *selection) function(do operation, dst int, v *code.Value, q code.ID) int {
+func (s *selection) function(do operation, dst int, v *oplist.Value, q oplist.ID) int {
 	t := step{do: do, dst: dst, q: q, value: v}
 	if p, feature, ok := s.ofDistance(v); ok {
 		t.do, t.p, t.a = doExpOfDistance, p, feature
 	} else {
 		t.p, t.a = s.argument(v)
 	}
-	if v.Op == code.Decay {
+	if v.Op == oplist.Decay {
 		copy(t.with[:], v.Poly[1:])
 	}
 	if dst == fresh {
@@ -139,19 +139,19 @@ func (s *selection) function(do operation, dst int, v *code.Value, q code.ID) in
 }
 
 // argument returns the argument of a function as a factor and a row.
-func (s *selection) argument(v *code.Value) (factor code.ID, row int) {
+func (s *selection) argument(v *oplist.Value) (factor oplist.ID, row int) {
 	coef, core := s.list.Factor(v.Args[0])
 	return coef, s.row(core)
 }
 
 // ofDistance returns the argument of an exponential as a factor and the number of a
 // feature, if the feature is a squared distance that nothing else uses.
-func (s *selection) ofDistance(v *code.Value) (factor code.ID, feature int, ok bool) {
-	if v.Op != code.Exp {
+func (s *selection) ofDistance(v *oplist.Value) (factor oplist.ID, feature int, ok bool) {
+	if v.Op != oplist.Exp {
 		return 0, 0, false
 	}
 	coef, core := s.list.Factor(v.Args[0])
-	if core == code.None || s.list.At(core).Op != code.Feature || s.uses[core] > 1 {
+	if core == oplist.None || s.list.At(core).Op != oplist.Feature || s.uses[core] > 1 {
 		return 0, 0, false
 	}
 	feature = s.list.At(core).Index
@@ -159,10 +159,10 @@ func (s *selection) ofDistance(v *code.Value) (factor code.ID, feature int, ok b
 }
 
 // short reports whether a Decay has no t^−1 term and a degree of at most 2.
-func short(v *code.Value) bool { return v.Poly[0] == 0 && len(v.Poly) <= 4 }
+func short(v *oplist.Value) bool { return v.Poly[0] == 0 && len(v.Poly) <= 4 }
 
 // row returns the row of a value. It computes the value if it is not in a row.
-func (s *selection) row(v code.ID) int {
+func (s *selection) row(v oplist.ID) int {
 	if r, ok := s.where[v]; ok {
 		return whole(s, r)
 	}
@@ -170,29 +170,29 @@ func (s *selection) row(v code.ID) int {
 }
 
 // newValue computes a value that is not in a row.
-func newValue(s *selection, v code.ID) int {
+func newValue(s *selection, v oplist.ID) int {
 	value := s.list.At(v)
 	r := 0
 	switch value.Op {
-	case code.Feature:
+	case oplist.Feature:
 		r = featureRow(s, value.Index)
-	case code.Sum:
+	case oplist.Sum:
 		r = s.linear(s.newRow(), value)
-	case code.Product:
+	case oplist.Product:
 		r = s.product(value)
-	case code.Exp:
-		r = s.function(doExp, fresh, value, code.None)
-	case code.Sine, code.Cosine:
+	case oplist.Exp:
+		r = s.function(doExp, fresh, value, oplist.None)
+	case oplist.Sine, oplist.Cosine:
 		r = s.wave(v, value)
-	case code.Decay:
+	case oplist.Decay:
 		r = s.decay(v, value)
-	case code.Power:
+	case oplist.Power:
 		r = raised(s, value)
-	case code.Positive:
+	case oplist.Positive:
 		p, a, q := s.affine(value.Args[0])
-		r = s.emit(step{do: functions[code.Positive], dst: s.newRow(), a: a, p: p, q: q})
+		r = s.emit(step{do: functions[oplist.Positive], dst: s.newRow(), a: a, p: p, q: q})
 	default:
-		r = s.function(functions[value.Op], fresh, value, code.None)
+		r = s.function(functions[value.Op], fresh, value, oplist.None)
 	}
 	s.where[v] = r
 	return r
@@ -214,27 +214,27 @@ func featureRow(s *selection, k int) int {
 }
 
 // raised computes a Power, from the logarithm of its base if that is needed, too.
-func raised(s *selection, v *code.Value) int {
+func raised(s *selection, v *oplist.Value) int {
 	for id := range s.list.Values {
-		if o := &s.list.Values[id]; s.need[id] && o.Op == code.LogOrZero && o.Args[0] == v.Args[0] {
+		if o := &s.list.Values[id]; s.need[id] && o.Op == oplist.LogOrZero && o.Args[0] == v.Args[0] {
 			_, base := s.argument(v)
-			log := s.row(code.ID(id))
+			log := s.row(oplist.ID(id))
 			return s.emit(step{do: doPowerOfLog, dst: s.newRow(), a: log, b: base, q: v.Coef[0], value: v})
 		}
 	}
-	return s.function(functions[code.Power], fresh, v, v.Coef[0])
+	return s.function(functions[oplist.Power], fresh, v, v.Coef[0])
 }
 
 // affine returns a value as p·a + q, computing the row a.
-func (s *selection) affine(v code.ID) (p code.ID, a int, q code.ID) {
-	if value := s.list.At(v); value.Op == code.Sum && len(value.Args) == 1 {
+func (s *selection) affine(v oplist.ID) (p oplist.ID, a int, q oplist.ID) {
+	if value := s.list.At(v); value.Op == oplist.Sum && len(value.Args) == 1 {
 		return value.Coef[0], s.row(value.Args[0]), value.Offset
 	}
-	return code.None, s.row(v), code.None
+	return oplist.None, s.row(v), oplist.None
 }
 
 // linear computes a Sum.
-func (s *selection) linear(dst int, v *code.Value) int {
+func (s *selection) linear(dst int, v *oplist.Value) int {
 	if len(v.Args) == 1 {
 		return s.emit(step{do: doAffine, dst: dst, a: s.row(v.Args[0]), p: v.Coef[0], q: v.Offset})
 	}
@@ -244,26 +244,26 @@ func (s *selection) linear(dst int, v *code.Value) int {
 	}
 	s.emit(step{do: doCombine, dst: dst, a: rows[0], b: rows[1], p: v.Coef[0], q: v.Coef[1], by: by[0], also: by[1]})
 	for i := 2; i < len(rows); i++ {
-		s.emit(step{do: doCombine, dst: dst, a: dst, b: rows[i], p: code.None, q: v.Coef[i], by: none, also: by[i]})
+		s.emit(step{do: doCombine, dst: dst, a: dst, b: rows[i], p: oplist.None, q: v.Coef[i], by: none, also: by[i]})
 	}
-	if v.Offset != code.None {
-		s.emit(step{do: doAffine, dst: dst, a: dst, p: code.None, q: v.Offset})
+	if v.Offset != oplist.None {
+		s.emit(step{do: doAffine, dst: dst, a: dst, p: oplist.None, q: v.Offset})
 	}
 	return dst
 }
 
 // wave computes a sine or cosine, together with its partner if that is needed.
-func (s *selection) wave(v code.ID, value *code.Value) int {
+func (s *selection) wave(v oplist.ID, value *oplist.Value) int {
 	p, a := s.argument(value)
-	partner := s.partner(v, func(o *code.Value) bool {
-		return (o.Op == code.Sine || o.Op == code.Cosine) && o.Op != value.Op
+	partner := s.partner(v, func(o *oplist.Value) bool {
+		return (o.Op == oplist.Sine || o.Op == oplist.Cosine) && o.Op != value.Op
 	})
-	if partner == code.None {
-		return s.function(withAmplitude[value.Op], fresh, value, code.None)
+	if partner == oplist.None {
+		return s.function(withAmplitude[value.Op], fresh, value, oplist.None)
 	}
 	cosine, sine := s.newRow(), s.newRow()
 	s.emit(step{do: doCosineSine, dst: cosine, b: sine, a: a, p: p})
-	if value.Op == code.Sine {
+	if value.Op == oplist.Sine {
 		s.where[partner] = cosine
 		return sine
 	}
@@ -272,33 +272,33 @@ func (s *selection) wave(v code.ID, value *code.Value) int {
 }
 
 // partner finds a value with the same argument.
-func (s *selection) partner(v code.ID, fits func(o *code.Value) bool) code.ID {
+func (s *selection) partner(v oplist.ID, fits func(o *oplist.Value) bool) oplist.ID {
 	for id := range s.list.Values {
 		o := &s.list.Values[id]
-		if s.need[id] && code.ID(id) != v && len(o.Args) == 1 && slices.Equal(o.Args, s.list.At(v).Args) && fits(o) {
-			if _, there := s.where[code.ID(id)]; !there {
-				return code.ID(id)
+		if s.need[id] && oplist.ID(id) != v && len(o.Args) == 1 && slices.Equal(o.Args, s.list.At(v).Args) && fits(o) {
+			if _, there := s.where[oplist.ID(id)]; !there {
+				return oplist.ID(id)
 			}
 		}
 	}
-	return code.None
+	return oplist.None
 }
 
 // decay computes a Decay. It computes two short ones of the same argument in one step.
-func (s *selection) decay(v code.ID, value *code.Value) int {
+func (s *selection) decay(v oplist.ID, value *oplist.Value) int {
 	p, a := s.argument(value)
-	slope := func(o *code.Value) bool { return o.Op == code.Decay && len(o.Poly) <= 3 }
+	slope := func(o *oplist.Value) bool { return o.Op == oplist.Decay && len(o.Poly) <= 3 }
 	if short(value) || slope(value) {
-		other := s.partner(v, func(o *code.Value) bool {
-			return o.Op == code.Decay && (short(value) && slope(o) || slope(value) && short(o))
+		other := s.partner(v, func(o *oplist.Value) bool {
+			return o.Op == oplist.Decay && (short(value) && slope(o) || slope(value) && short(o))
 		})
 		switch {
-		case other != code.None && short(value) && slope(s.list.At(other)):
+		case other != oplist.None && short(value) && slope(s.list.At(other)):
 			return s.decayPair(a, p, v, other, v)
-		case other != code.None:
+		case other != oplist.None:
 			return s.decayPair(a, p, other, v, v)
 		case short(value):
-			return s.function(doDecay, fresh, value, code.None)
+			return s.function(doDecay, fresh, value, oplist.None)
 		}
 		t := step{do: doDecaySlope, dst: s.newRow(), b: s.newRow(), a: a, p: p}
 		copy(t.pole[:], value.Poly)
@@ -309,7 +309,7 @@ func (s *selection) decay(v code.ID, value *code.Value) int {
 }
 
 // decayPair computes two Decays in one step and returns the row of want.
-func (s *selection) decayPair(a int, p code.ID, value, slope, want code.ID) int {
+func (s *selection) decayPair(a int, p oplist.ID, value, slope, want oplist.ID) int {
 	t := step{do: doDecaySlope, dst: s.newRow(), b: s.newRow(), a: a, p: p}
 	copy(t.with[:], s.list.At(value).Poly[1:])
 	copy(t.pole[:], s.list.At(slope).Poly)
@@ -319,23 +319,23 @@ func (s *selection) decayPair(a int, p code.ID, value, slope, want code.ID) int 
 }
 
 // longDecay computes the root, the exponential and the polynomial in separate steps.
-func (s *selection) longDecay(v *code.Value, p code.ID, a int) int {
-	root := s.emit(step{do: functions[code.Sqrt], dst: s.newRow(), a: a, p: p})
+func (s *selection) longDecay(v *oplist.Value, p oplist.ID, a int) int {
+	root := s.emit(step{do: functions[oplist.Sqrt], dst: s.newRow(), a: a, p: p})
 	exp := s.emit(step{do: doDecline, dst: s.newRow(), a: root})
 	poly := s.emit(step{do: doPolynomial, dst: s.newRow(), a: root, value: v})
 	if v.Poly[0] != 0 {
-		inverse := s.emit(step{do: functions[code.RootInverse], dst: s.newRow(), a: a, p: p})
+		inverse := s.emit(step{do: functions[oplist.RootInverse], dst: s.newRow(), a: a, p: p})
 		s.emit(step{do: doAddInverse, dst: poly, a: inverse, value: v})
 	}
 	return s.emit(step{do: doDamp, dst: poly, a: exp})
 }
 
 // dependences returns what each value of a list depends on. Uniform values have no part.
-func dependences(list *code.List, features []Feature) []dependence {
+func dependences(list *oplist.List, features []Feature) []dependence {
 	out := make([]dependence, len(list.Values))
 	for id := range list.Values {
 		v := &list.Values[id]
-		if v.Op == code.Feature {
+		if v.Op == oplist.Feature {
 			if v.Index < len(features) { // others are not needed
 				out[id] = features[v.Index].Kind.dependence()
 			}
@@ -356,7 +356,7 @@ func dependences(list *code.List, features []Feature) []dependence {
 }
 
 // product computes a Product, from a smaller computed one if possible.
-func (s *selection) product(v *code.Value) int {
+func (s *selection) product(v *oplist.Value) int {
 	rows, by := s.factorRows(v)
 	if by == none {
 		return multiplyRows(s, rows)
@@ -365,9 +365,9 @@ func (s *selection) product(v *code.Value) int {
 }
 
 // termRow returns the row of a term of a sum, without its factor by.
-func termRow(s *selection, v code.ID) (row, by int) {
+func termRow(s *selection, v oplist.ID) (row, by int) {
 	value := s.list.At(v)
-	if _, there := s.where[v]; there || value.Op != code.Product || s.uses[v] > 1 || s.of != ofBoth || s.parts[v] != ofBoth {
+	if _, there := s.where[v]; there || value.Op != oplist.Product || s.uses[v] > 1 || s.of != ofBoth || s.parts[v] != ofBoth {
 		return s.row(v), none
 	}
 	rows, by := s.factorRows(value)
@@ -376,8 +376,8 @@ func termRow(s *selection, v code.ID) (row, by int) {
 
 // factorRows returns rows whose product is a Product, and by, the row of a factor that is the same
 // in the whole row of pairs, or none.
-func (s *selection) factorRows(v *code.Value) (rows []int, by int) {
-	left := map[code.ID]int{}
+func (s *selection) factorRows(v *oplist.Value) (rows []int, by int) {
+	left := map[oplist.ID]int{}
 	for i, a := range v.Args {
 		left[a] = v.Powers[i]
 	}
@@ -414,18 +414,18 @@ func multiplyRows(s *selection, rows []int) int {
 }
 
 // knownPart removes from left the largest product that has a row or will have one.
-func (s *selection) knownPart(v *code.Value, left map[code.ID]int) []int {
-	best, size := code.None, 1
+func (s *selection) knownPart(v *oplist.Value, left map[oplist.ID]int) []int {
+	best, size := oplist.None, 1
 	for id := range s.list.Values {
 		other := &s.list.Values[id]
-		if !s.need[id] || other == v || other.Op != code.Product || other.Uniform || len(other.Args) <= size || !divides(other, left) {
+		if !s.need[id] || other == v || other.Op != oplist.Product || other.Uniform || len(other.Args) <= size || !divides(other, left) {
 			continue
 		}
-		if _, there := s.where[code.ID(id)]; there {
-			best, size = code.ID(id), len(other.Args)
+		if _, there := s.where[oplist.ID(id)]; there {
+			best, size = oplist.ID(id), len(other.Args)
 		}
 	}
-	if best == code.None {
+	if best == oplist.None {
 		return nil
 	}
 	other := s.list.At(best)
@@ -435,7 +435,7 @@ func (s *selection) knownPart(v *code.Value, left map[code.ID]int) []int {
 	return []int{s.row(best)}
 }
 
-func divides(v *code.Value, left map[code.ID]int) bool {
+func divides(v *oplist.Value, left map[oplist.ID]int) bool {
 	for i, a := range v.Args {
 		if p := v.Powers[i]; p > 0 && left[a] < p || p < 0 && left[a] > p {
 			return false
@@ -445,7 +445,7 @@ func divides(v *code.Value, left map[code.ID]int) bool {
 }
 
 // power returns the row of a^p.
-func (s *selection) power(a code.ID, p int) int {
+func (s *selection) power(a oplist.ID, p int) int {
 	key := [2]int{int(a), p}
 	if r, ok := s.powers[key]; ok {
 		return whole(s, r)
@@ -458,13 +458,13 @@ func (s *selection) power(a code.ID, p int) int {
 }
 
 // newPower computes a^p by repeated multiplication, starting with the highest bit of p.
-func (s *selection) newPower(a code.ID, p int) int {
+func (s *selection) newPower(a oplist.ID, p int) int {
 	if p < 0 {
 		if p == -1 {
 			c, row, o := s.affine(a)
 			return s.emit(step{do: doInverse, dst: s.newRow(), a: row, p: c, q: o})
 		}
-		return s.emit(step{do: doInverse, dst: s.newRow(), a: s.power(a, -p), p: code.None, q: code.None})
+		return s.emit(step{do: doInverse, dst: s.newRow(), a: s.power(a, -p), p: oplist.None, q: oplist.None})
 	}
 	row := s.row(a)
 	if p == 1 {

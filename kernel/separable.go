@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 	"gpfit/kernel/symbolic"
 )
 
@@ -12,7 +12,7 @@ import (
 type formulaProduct struct {
 	prog   *Program
 	theta  []float64
-	ids    []code.ID
+	ids    []oplist.ID
 	powers []int
 }
 
@@ -60,10 +60,10 @@ const productRounding = 1e-12
 
 // seePointsAlone reports whether values depend on the pair, and only by sums over each
 // point alone, as x, y, xx and yy of a formula.
-func (p *Program) seePointsAlone(ids []code.ID) bool {
+func (p *Program) seePointsAlone(ids []oplist.ID) bool {
 	any := false
 	for i, need := range p.List.Needed(ids...) {
-		if v := p.List.At(code.ID(i)); need && v.Op == code.Feature {
+		if v := p.List.At(oplist.ID(i)); need && v.Op == oplist.Feature {
 			any = true
 			switch p.Features[v.Index].Kind {
 			case First, Second, FirstNorm, SecondNorm:
@@ -134,12 +134,12 @@ func (f *formulaProduct) differentiate(a *Atom, at *Points, largest float64) err
 // markParams marks the parameters on which a value depends, by itself and by its features.
 func (f *formulaProduct) markParams(depends []bool, g *symbolic.Function) {
 	for p, d := range g.ByParameter {
-		depends[p] = depends[p] || d != code.None
+		depends[p] = depends[p] || d != oplist.None
 	}
 	for k, d := range g.ByFeature {
 		feature := &f.prog.Features[k]
 		for q := range feature.Dims {
-			if d != code.None && feature.Param >= 0 {
+			if d != oplist.None && feature.Param >= 0 {
 				depends[feature.Param+q] = true
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 	"gpfit/kernel/symbolic"
 )
 
@@ -28,7 +28,7 @@ func kinkError(p *Program) error {
 func NewSlopes(p *Program, theta []float64) (*Slopes, error) {
 	s := &Slopes{prog: p, theta: theta, grad: p.Gradient(), seconds: make([]*symbolic.Function, len(p.Features))}
 	for f, d := range s.grad.ByFeature {
-		if d == code.None {
+		if d == oplist.None {
 			continue
 		}
 		kind := p.Features[f].Kind
@@ -48,10 +48,10 @@ func NewSlopes(p *Program, theta []float64) (*Slopes, error) {
 }
 
 // kink reports whether the derivative by a squared distance grows like 1/distance.
-func (s *Slopes) kink(d code.ID) bool {
+func (s *Slopes) kink(d oplist.ID) bool {
 	need := s.grad.List.Needed(d)
 	for id, v := range s.grad.List.Values {
-		if need[id] && v.Op == code.Decay && v.Poly[0] != 0 {
+		if need[id] && v.Op == oplist.Decay && v.Poly[0] != 0 {
 			return true
 		}
 	}
@@ -72,7 +72,7 @@ func (s *Slopes) Variance(out, x []float64) error {
 	}
 	clear(out)
 	for f, d := range s.grad.ByFeature {
-		if d == code.None {
+		if d == oplist.None {
 			continue
 		}
 		first, err := s.first(f, d, features)
@@ -160,10 +160,10 @@ func (s *Slopes) column(f, c int, x []float64) (sum columnTerm) {
 
 // first returns ∂k/∂s_f at an equal pair. If it has a root of a squared distance in
 // a denominator, it returns the limit at distance 0.
-func (s *Slopes) first(f int, d code.ID, features []float64) (float64, error) {
+func (s *Slopes) first(f int, d oplist.ID, features []float64) (float64, error) {
 	list, roots := s.grad.List, false
 	for id, need := range list.Needed(d) {
-		roots = roots || need && list.Values[id].Op == code.RootInverse
+		roots = roots || need && list.Values[id].Op == oplist.RootInverse
 	}
 	at := func(r float64) float64 {
 		moved := append([]float64(nil), features...)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // Gorgonia merges nodes of one op whose 32-bit hashes are equal, without a look at their operands. Among the
@@ -49,7 +49,7 @@ func agree(a, b *Function, features, parameters int) bool {
 			point[i] = rng.NormFloat64()
 		}
 		for _, v := range a.List.Values {
-			if v.Op == code.Feature && v.Sign != code.Unknown {
+			if v.Op == oplist.Feature && v.Sign != oplist.Unknown {
 				point[v.Index] = math.Abs(point[v.Index])
 			}
 		}

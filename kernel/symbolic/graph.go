@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // Building serializes the building of graphs, because Gorgonia keeps global state.
@@ -43,9 +43,9 @@ type inputs struct {
 
 // input is what an input node stands for.
 type input struct {
-	op    code.Op
+	op    oplist.Op
 	index int
-	sign  code.Sign
+	sign  oplist.Sign
 	value float64
 	real  bool // a parameter of either sign
 }
@@ -67,32 +67,32 @@ func (g *inputs) Fail(format string, args ...any) {
 
 // Feature returns the input node of the feature with the given index. name is for
 // drawings, and sign is what is known about its values.
-func (g *inputs) Feature(index int, name string, sign code.Sign) *Node {
-	return g.input(name, input{op: code.Feature, index: index, sign: sign})
+func (g *inputs) Feature(index int, name string, sign oplist.Sign) *Node {
+	return g.input(name, input{op: oplist.Feature, index: index, sign: sign})
 }
 
 // Parameter returns the input node of θ[index].
 func (g *inputs) Parameter(index int, name string) *Node {
-	return g.input(name, input{op: code.Parameter, index: index})
+	return g.input(name, input{op: oplist.Parameter, index: index})
 }
 
 // RealParameter returns the input node of θ[index], which may have either sign. Derivatives by it
 // are by θ[index] itself, not by its logarithm.
 func (g *inputs) RealParameter(index int, name string) *Node {
-	return g.input(name, input{op: code.Parameter, index: index, real: true})
+	return g.input(name, input{op: oplist.Parameter, index: index, real: true})
 }
 
 // Number returns a constant as an input node, because Gorgonia merges its own
 // constants if they print alike.
 func (g *inputs) Number(x float64) *Node {
-	return g.input(strconv.FormatFloat(x, 'g', -1, 64), input{op: code.Number, value: x})
+	return g.input(strconv.FormatFloat(x, 'g', -1, 64), input{op: oplist.Number, value: x})
 }
 
 func (g *inputs) input(name string, in input) *Node {
 	if n := g.known[in]; n != nil {
 		return n
 	}
-	if in.op != code.Number {
+	if in.op != oplist.Number {
 		name = fmt.Sprintf("%s#%d.%d", name, in.op, in.index) // make the name unique
 	}
 	if g.salt > 0 {
@@ -160,7 +160,7 @@ func (g *Graph) Sigmoid(a *Node) *Node {
 
 // Sqrt returns √a. Its derivative at a = 0 is 0, so that by the chain rule every
 // distance has the mean of both one-sided derivatives there.
-func (g *Graph) Sqrt(a *Node) *Node { return applied(g, function{op: code.Sqrt}, a) }
+func (g *Graph) Sqrt(a *Node) *Node { return applied(g, function{op: oplist.Sqrt}, a) }
 
 // Sin returns sin a, a in radians.
 func (g *Graph) Sin(a *Node) *Node { return g.SineOfTurns(g.Mul(g.Number(1/twoPi), a)) }
@@ -169,38 +169,38 @@ func (g *Graph) Sin(a *Node) *Node { return g.SineOfTurns(g.Mul(g.Number(1/twoPi
 func (g *Graph) Cos(a *Node) *Node { return g.CosineOfTurns(g.Mul(g.Number(1/twoPi), a)) }
 
 // SineOfTurns returns sin 2πa, accurate for every size of a.
-func (g *Graph) SineOfTurns(a *Node) *Node { return applied(g, function{op: code.Sine}, a) }
+func (g *Graph) SineOfTurns(a *Node) *Node { return applied(g, function{op: oplist.Sine}, a) }
 
 // CosineOfTurns returns cos 2πa.
-func (g *Graph) CosineOfTurns(a *Node) *Node { return applied(g, function{op: code.Cosine}, a) }
+func (g *Graph) CosineOfTurns(a *Node) *Node { return applied(g, function{op: oplist.Cosine}, a) }
 
 // Arcsine returns arcsin a for |a| < 1.
-func (g *Graph) Arcsine(a *Node) *Node { return applied(g, function{op: code.Arcsine}, a) }
+func (g *Graph) Arcsine(a *Node) *Node { return applied(g, function{op: oplist.Arcsine}, a) }
 
 // Erf returns the error function of a.
-func Erf(g *Graph, a *Node) *Node { return applied(g, function{op: code.Erf}, a) }
+func Erf(g *Graph, a *Node) *Node { return applied(g, function{op: oplist.Erf}, a) }
 
 // Sinc returns sin(a)/a, a in radians, and 1 at 0.
-func Sinc(g *Graph, a *Node) *Node { return applied(g, function{op: code.Sinc}, a) }
+func Sinc(g *Graph, a *Node) *Node { return applied(g, function{op: oplist.Sinc}, a) }
 
 // Abs returns |a|; its derivative at 0 is 0.
-func (g *Graph) Abs(a *Node) *Node { return applied(g, function{op: code.Abs}, a) }
+func (g *Graph) Abs(a *Node) *Node { return applied(g, function{op: oplist.Abs}, a) }
 
 // Positive returns max(a, 0); its derivative at 0 is 0.
-func (g *Graph) Positive(a *Node) *Node { return applied(g, function{op: code.Positive}, a) }
+func (g *Graph) Positive(a *Node) *Node { return applied(g, function{op: oplist.Positive}, a) }
 
 // PowInt returns a^power by multiplications.
 func (g *Graph) PowInt(a *Node, power int) *Node {
-	return applied(g, function{op: code.Product, power: power}, a)
+	return applied(g, function{op: oplist.Product, power: power}, a)
 }
 
 // Pow returns a^b for a ≥ 0 and an exponent b that does not depend on features.
-func (g *Graph) Pow(a, b *Node) *Node { return applied(g, function{op: code.Power}, a, b) }
+func (g *Graph) Pow(a, b *Node) *Node { return applied(g, function{op: oplist.Power}, a, b) }
 
 // Decay returns (Σ_k poly[k]·t^k)·e^−t with t = √a: a covariance function of the
 // Matérn class if a is a multiple of the squared distance.
 func (g *Graph) Decay(a *Node, poly ...float64) *Node {
-	return applied(g, function{op: code.Decay, poly: append([]float64{0}, poly...)}, a)
+	return applied(g, function{op: oplist.Decay, poly: append([]float64{0}, poly...)}, a)
 }
 
 func applied(g *Graph, f function, nodes ...*Node) *Node {
@@ -218,7 +218,7 @@ func reached(g *Graph, roots ...*Node) (wrt, all gorgonia.Nodes) {
 			return
 		}
 		seen[n] = true
-		if in, ok := g.of[n]; ok && in.op != code.Number {
+		if in, ok := g.of[n]; ok && in.op != oplist.Number {
 			wrt = append(wrt, n)
 		}
 		for _, c := range operands(g, n) {
@@ -274,7 +274,7 @@ func differentiate(g *Graph, root *Node, features, parameters int) (*Expression,
 		return nil, fmt.Errorf("kernel: differentiating: %w", errors.Join(g.err, err))
 	}
 	for i, n := range wrt {
-		if in := g.of[n]; in.op == code.Feature {
+		if in := g.of[n]; in.op == oplist.Feature {
 			e.ByFeature[in.index] = nodes[i]
 		} else {
 			e.ByParameter[in.index] = nodes[i]
@@ -298,19 +298,19 @@ func (e *Expression) Operands(n *Node) []*Node { return operands(e.graph, n) }
 // Feature returns the index of the feature that n stands for, if it is a feature.
 func (e *Expression) Feature(n *Node) (index int, ok bool) {
 	in, ok := e.graph.of[n]
-	return in.index, ok && in.op == code.Feature
+	return in.index, ok && in.op == oplist.Feature
 }
 
 // Parameter returns the index in θ of the parameter that n stands for, if it is one.
 func (e *Expression) Parameter(n *Node) (index int, ok bool) {
 	in, ok := e.graph.of[n]
-	return in.index, ok && in.op == code.Parameter
+	return in.index, ok && in.op == oplist.Parameter
 }
 
 // Number returns the value of n if it is a constant.
 func (e *Expression) Number(n *Node) (float64, bool) {
 	if in, ok := e.graph.of[n]; ok {
-		return in.value, in.op == code.Number
+		return in.value, in.op == oplist.Number
 	}
 	return Constant(n)
 }
@@ -326,11 +326,11 @@ func Constant(n *Node) (float64, bool) {
 
 const twoPi = 2 * math.Pi
 
-// function is an op on scalars for an operation of package code that Gorgonia
+// function is an op on scalars for an operation of package oplist that Gorgonia
 // lacks, or whose Gorgonia derivative is wrong or singular at distance 0.
 type function struct {
 	graph *Graph
-	op    code.Op
+	op    oplist.Op
 	// power is the exponent of code.Product and the order of code.Sinc; poly holds the coefficients of
 	// code.Decay, starting with t^−1.
 	power int
@@ -342,25 +342,25 @@ var _ gorgonia.SDOp = function{}
 // String returns the op as a drawing shows it.
 func (f function) String() string {
 	switch f.op {
-	case code.Product:
+	case oplist.Product:
 		return fmt.Sprintf("^ %d", f.power)
-	case code.Decay:
+	case oplist.Decay:
 		return polynomial(f.poly) + " exp(−t), t = √"
 	}
-	if f.op == code.Sinc && f.power > 0 {
+	if f.op == oplist.Sinc && f.power > 0 {
 		return fmt.Sprintf("j%d(t)/t^%d", f.power, f.power)
 	}
 	return names[f.op]
 }
 
-var names = map[code.Op]string{
-	code.Sqrt: "√", code.RootInverse: "1/√ or 0", code.LogOrZero: "log or 0", code.Sine: "sin 2π", code.Cosine: "cos 2π",
-	code.Arcsine: "arcsin", code.Erf: "erf", code.Sinc: "sinc", code.Abs: "abs", code.Positive: "positive part", code.Step: "step", code.Power: "^",
+var names = map[oplist.Op]string{
+	oplist.Sqrt: "√", oplist.RootInverse: "1/√ or 0", oplist.LogOrZero: "log or 0", oplist.Sine: "sin 2π", oplist.Cosine: "cos 2π",
+	oplist.Arcsine: "arcsin", oplist.Erf: "erf", oplist.Sinc: "sinc", oplist.Abs: "abs", oplist.Positive: "positive part", oplist.Step: "step", oplist.Power: "^",
 }
 
 // Arity returns 2 for powers and 1 for all others.
 func (f function) Arity() int {
-	if f.op == code.Power {
+	if f.op == oplist.Power {
 		return 2
 	}
 	return 1
@@ -368,7 +368,7 @@ func (f function) Arity() int {
 
 // Type returns a new type each time, because Gorgonia returns it to a pool.
 func (f function) Type() hm.Type {
-	if f.op == code.Power {
+	if f.op == oplist.Power {
 		return hm.NewFnType(tensor.Float64, tensor.Float64, tensor.Float64)
 	}
 	return hm.NewFnType(tensor.Float64, tensor.Float64)
@@ -404,23 +404,23 @@ func (f function) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 		}
 		a[i] = x
 	}
-	l := &code.List{}
+	l := &oplist.List{}
 	// Use a feature, which may be negative; a parameter may not.
-	root := f.code(l, l.Feat(0, code.Unknown), l.Param(1))
+	root := f.code(l, l.Feat(0, oplist.Unknown), l.Param(1))
 	return gorgonia.NewF64(l.Evaluate(append(a, 0), a, root)[0]), nil
 }
 
 // code appends the function to a list as an operation; b is the exponent of a power.
-func (f function) code(l *code.List, a, b code.ID) code.ID {
+func (f function) code(l *oplist.List, a, b oplist.ID) oplist.ID {
 	switch f.op {
-	case code.Product:
+	case oplist.Product:
 		return l.PowInt(a, f.power)
-	case code.Power:
+	case oplist.Power:
 		return l.Pow(a, b)
-	case code.Decay:
+	case oplist.Decay:
 		return l.Decay(a, f.poly)
-	case code.Sinc:
-		return code.SincAt(l, a, f.power)
+	case oplist.Sinc:
+		return oplist.SincAt(l, a, f.power)
 	}
 	return l.Apply(f.op, a)
 }
@@ -439,35 +439,35 @@ func (f function) SymDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgoni
 	g, a := f.graph, inputs[0]
 	var d *Node
 	switch f.op {
-	case code.Sqrt:
-		d = g.Scale(0.5, applied(g, function{op: code.RootInverse}, a))
-	case code.RootInverse:
+	case oplist.Sqrt:
+		d = g.Scale(0.5, applied(g, function{op: oplist.RootInverse}, a))
+	case oplist.RootInverse:
 		d = g.Scale(-0.5, g.PowInt(output, 3))
-	case code.Sine:
+	case oplist.Sine:
 		d = g.Scale(twoPi, g.CosineOfTurns(a))
-	case code.Cosine:
+	case oplist.Cosine:
 		d = g.Scale(-twoPi, g.SineOfTurns(a))
-	case code.Arcsine:
-		d = applied(g, function{op: code.RootInverse}, g.Sub(g.Number(1), g.Square(a)))
-	case code.Erf:
+	case oplist.Arcsine:
+		d = applied(g, function{op: oplist.RootInverse}, g.Sub(g.Number(1), g.Square(a)))
+	case oplist.Erf:
 		d = g.Scale(2/math.SqrtPi, g.Exp(g.Neg(g.Square(a))))
-	case code.Sinc:
-		d = g.Neg(g.Mul(a, applied(g, function{op: code.Sinc, power: f.power + 1}, a)))
-	case code.Abs:
-		d = g.Sub(applied(g, function{op: code.Step}, a), applied(g, function{op: code.Step}, g.Neg(a)))
-	case code.Positive:
-		d = applied(g, function{op: code.Step}, a)
-	case code.Step:
+	case oplist.Sinc:
+		d = g.Neg(g.Mul(a, applied(g, function{op: oplist.Sinc, power: f.power + 1}, a)))
+	case oplist.Abs:
+		d = g.Sub(applied(g, function{op: oplist.Step}, a), applied(g, function{op: oplist.Step}, g.Neg(a)))
+	case oplist.Positive:
+		d = applied(g, function{op: oplist.Step}, a)
+	case oplist.Step:
 		d = g.Number(0)
-	case code.LogOrZero:
+	case oplist.LogOrZero:
 		d = g.PowInt(a, -1)
-	case code.Product:
+	case oplist.Product:
 		d = g.Scale(float64(f.power), g.PowInt(a, f.power-1))
-	case code.Power:
+	case oplist.Power:
 		return f.powerDiff(inputs, output, adjoint)
-	case code.Decay:
+	case oplist.Decay:
 		if f.poly[0] == 0 {
-			d = applied(g, function{op: code.Decay, poly: decaySlope(f.poly)}, a)
+			d = applied(g, function{op: oplist.Decay, poly: decaySlope(f.poly)}, a)
 		}
 	}
 	if d == nil {
@@ -483,8 +483,8 @@ var errNotTwice = errors.New("the function has no second derivative at distance 
 // through 1/√a; for distances this is the mean of both one-sided derivatives.
 func (f function) powerDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgonia.Nodes, error) {
 	g, a, b := f.graph, inputs[0], inputs[1]
-	inverse := g.Square(applied(g, function{op: code.RootInverse}, a))
+	inverse := g.Square(applied(g, function{op: oplist.RootInverse}, a))
 	byBase := g.Mul(b, output, inverse)
-	byExponent := g.Mul(output, applied(g, function{op: code.LogOrZero}, a))
+	byExponent := g.Mul(output, applied(g, function{op: oplist.LogOrZero}, a))
 	return gorgonia.Nodes{g.Mul(adjoint, byBase), g.Mul(adjoint, byExponent)}, g.err
 }

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit/internal/must"
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // tolDerivative bounds a central difference of the fourth order, relative to the sum of the
@@ -52,9 +52,9 @@ const (
 func newPool(t *rapid.T) *pool {
 	p := &pool{t: t, graph: NewGraph()}
 	for i := range features {
-		x, sign := rapid.Float64Range(0.1, 2).Draw(t, "feature"), code.AtLeast0
+		x, sign := rapid.Float64Range(0.1, 2).Draw(t, "feature"), oplist.AtLeast0
 		if i == features-1 {
-			x, sign = x-1, code.Unknown
+			x, sign = x-1, oplist.Unknown
 		}
 		p.at.features = append(p.at.features, x)
 		p.terms = append(p.terms, term{p.graph.Feature(i, "feature", sign), func(x point) float64 { return x.features[i] }, false})
@@ -177,7 +177,7 @@ func TestRandom(t *testing.T) {
 		if !(math.Abs(got-want) <= 1e-9*(1+math.Abs(want))) {
 			t.Fatalf("value %v, by plain arithmetic %v", got, want)
 		}
-		for i, d := range append(append([]code.ID(nil), f.ByFeature...), f.ByParameter...) {
+		for i, d := range append(append([]oplist.ID(nil), f.ByFeature...), f.ByParameter...) {
 			byFeature, index := i < features, i%features
 			want, ok := difference(func(h float64) float64 { return root.at(p.at.moved(byFeature, index, h)) })
 			if !ok {
@@ -198,7 +198,7 @@ func TestRandom(t *testing.T) {
 // that its value is available before and after.
 func TestSecondDerivatives(t *testing.T) {
 	g := NewGraph()
-	k := g.Exp(g.Scale(-0.5, g.Feature(0, "s", code.AtLeast0)))
+	k := g.Exp(g.Scale(-0.5, g.Feature(0, "s", oplist.AtLeast0)))
 	for _, derivatives := range []bool{false, true, false} {
 		must.Get(g.Compile(k, derivatives, 1, 0))(t)
 	}
@@ -225,7 +225,7 @@ func TestAtDistance0(t *testing.T) {
 		"power":              {func(g *Graph, s *Node) *Node { return g.Pow(s, g.Number(2)) }, 0},
 	} {
 		g := NewGraph()
-		f := must.Get(g.Compile(c.write(g, g.Feature(0, "s", code.AtLeast0)), true, 1, 0))(t)
+		f := must.Get(g.Compile(c.write(g, g.Feature(0, "s", oplist.AtLeast0)), true, 1, 0))(t)
 		if got := f.List.Evaluate(nil, []float64{0}, f.ByFeature[0])[0]; !(math.Abs(got-c.want) <= 1e-15) {
 			t.Errorf("%s: derivative %v at 0, want %v", name, got, c.want)
 		}

@@ -7,18 +7,18 @@ import (
 
 	"gorgonia.org/gorgonia"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // translation translates nodes to operations.
 type translation struct {
 	graph *Graph
-	list  *code.List
-	known map[*Node]code.ID
+	list  *oplist.List
+	known map[*Node]oplist.ID
 	err   error
 }
 
-func (t *translation) value(root *Node) code.ID {
+func (t *translation) value(root *Node) oplist.ID {
 	if v, ok := t.known[root]; ok {
 		return v
 	}
@@ -32,29 +32,29 @@ func (t *translation) value(root *Node) code.ID {
 }
 
 // derivative returns None for the number 0.
-func (t *translation) derivative(n *Node) code.ID {
+func (t *translation) derivative(n *Node) oplist.ID {
 	d := t.value(n)
-	if x := t.list.At(d); x.Op == code.Number && x.Number == 0 {
-		return code.None
+	if x := t.list.At(d); x.Op == oplist.Number && x.Number == 0 {
+		return oplist.None
 	}
 	return d
 }
 
-func (t *translation) node(n *Node) code.ID {
+func (t *translation) node(n *Node) oplist.ID {
 	l := t.list
 	if in, ok := t.graph.of[n]; ok {
 		switch in.op {
-		case code.Feature:
+		case oplist.Feature:
 			return l.Feat(in.index, in.sign)
-		case code.Parameter:
+		case oplist.Parameter:
 			if in.real {
-				return code.RealParam(l, in.index)
+				return oplist.RealParam(l, in.index)
 			}
 			return l.Param(in.index)
 		}
 		return l.Num(in.value)
 	}
-	var args []code.ID
+	var args []oplist.ID
 	for _, c := range operands(t.graph, n) {
 		args = append(args, t.known[c])
 	}
@@ -62,7 +62,7 @@ func (t *translation) node(n *Node) code.ID {
 		return f.code(l, args[0], args[len(args)-1])
 	}
 	if n.Op() != nil && len(args) > 0 {
-		if v := t.builtIn(n, args); v != code.None {
+		if v := t.builtIn(n, args); v != oplist.None {
 			return v
 		}
 	}
@@ -78,17 +78,17 @@ func (t *translation) node(n *Node) code.ID {
 }
 
 // builtIn translates the Gorgonia ops whose derivatives were verified.
-func (t *translation) builtIn(n *Node, args []code.ID) code.ID {
+func (t *translation) builtIn(n *Node, args []oplist.ID) oplist.ID {
 	l, a, b := t.list, args[0], args[len(args)-1]
 	name := opName(n.Op())
-	binary := map[string]func(*code.List, code.ID, code.ID) code.ID{
-		"+": (*code.List).Add, "-": (*code.List).Sub, "⊙": (*code.List).Mul, "÷": (*code.List).Div, "^": (*code.List).Pow,
+	binary := map[string]func(*oplist.List, oplist.ID, oplist.ID) oplist.ID{
+		"+": (*oplist.List).Add, "-": (*oplist.List).Sub, "⊙": (*oplist.List).Mul, "÷": (*oplist.List).Div, "^": (*oplist.List).Pow,
 	}[name]
 	switch {
 	case len(args) == 2 && binary != nil:
 		return binary(l, a, b)
 	case len(args) != 1:
-		return code.None
+		return oplist.None
 	}
 	if op, ok := unary[name]; ok {
 		return l.Apply(op, a)
@@ -100,38 +100,38 @@ func (t *translation) builtIn(n *Node, args []code.ID) code.ID {
 	case "neg":
 		return l.Neg(a)
 	case "expm1":
-		return l.Sub(l.Apply(code.Exp, a), l.Num(1))
+		return l.Sub(l.Apply(oplist.Exp, a), l.Num(1))
 	case "sin":
-		return l.Apply(code.Sine, l.Mul(l.Num(1/twoPi), a))
+		return l.Apply(oplist.Sine, l.Mul(l.Num(1/twoPi), a))
 	case "cos":
-		return l.Apply(code.Cosine, l.Mul(l.Num(1/twoPi), a))
+		return l.Apply(oplist.Cosine, l.Mul(l.Num(1/twoPi), a))
 	case "sign":
-		return l.Sub(l.Apply(code.Step, a), l.Apply(code.Step, l.Neg(a)))
+		return l.Sub(l.Apply(oplist.Step, a), l.Apply(oplist.Step, l.Neg(a)))
 	case "softplus": // Gorgonia's form of log1p(exp(a)), with derivative sigmoid
-		return l.Add(l.Apply(code.Positive, a), l.Apply(code.Log1p, l.Apply(code.Exp, l.Neg(l.Apply(code.Abs, a)))))
+		return l.Add(l.Apply(oplist.Positive, a), l.Apply(oplist.Log1p, l.Apply(oplist.Exp, l.Neg(l.Apply(oplist.Abs, a)))))
 	case "sigmoid":
 		half := l.Num(0.5)
-		return l.Add(half, l.Mul(half, l.Apply(code.Tanh, l.Mul(half, a))))
+		return l.Add(half, l.Mul(half, l.Apply(oplist.Tanh, l.Mul(half, a))))
 	}
-	return code.None
+	return oplist.None
 }
 
 // unary and powers are the ops of Gorgonia that one operation replaces.
 var (
-	unary = map[string]code.Op{
-		"exp": code.Exp, "ln": code.Log, "log1p": code.Log1p, "sqrt": code.Sqrt, "tanh": code.Tanh, "abs": code.Abs,
+	unary = map[string]oplist.Op{
+		"exp": oplist.Exp, "ln": oplist.Log, "log1p": oplist.Log1p, "sqrt": oplist.Sqrt, "tanh": oplist.Tanh, "abs": oplist.Abs,
 	}
 	powers = map[string]int{"square": 2, "cube": 3, "inv": -1}
 )
 
 // Function is a compiled expression: the operations for its value and derivatives.
 type Function struct {
-	List *code.List
+	List *oplist.List
 	// Value is the expression.
-	Value code.ID
+	Value oplist.ID
 	// ByFeature are the derivatives by the features, ByParameter the derivatives by the logs
 	// of the parameters, and by real parameters themselves; None means 0. Both are empty if no derivatives were requested.
-	ByFeature, ByParameter []code.ID
+	ByFeature, ByParameter []oplist.ID
 }
 
 // Compile translates an expression, and on request its derivatives, to operations. features and
@@ -150,7 +150,7 @@ func (g *Graph) compile(root *Node, derivatives bool, features, parameters int) 
 	if g.err != nil {
 		return nil, g.err
 	}
-	t := translation{graph: g, list: &code.List{}, known: map[*Node]code.ID{}}
+	t := translation{graph: g, list: &oplist.List{}, known: map[*Node]oplist.ID{}}
 	f := &Function{List: t.list, Value: t.value(root)}
 	if !derivatives {
 		return f, t.err
@@ -162,9 +162,9 @@ func (g *Graph) compile(root *Node, derivatives bool, features, parameters int) 
 	f.ByFeature, f.ByParameter = none(features), none(parameters)
 	for _, n := range e.Inputs {
 		in := g.of[n]
-		if in.op == code.Feature {
+		if in.op == oplist.Feature {
 			f.ByFeature[in.index] = t.derivative(e.ByFeature[in.index])
-		} else if d := t.derivative(e.ByParameter[in.index]); d != code.None {
+		} else if d := t.derivative(e.ByParameter[in.index]); d != oplist.None {
 			if !in.real {
 				d = t.list.Mul(d, t.value(n))
 			}
@@ -174,10 +174,10 @@ func (g *Graph) compile(root *Node, derivatives bool, features, parameters int) 
 	return f, errors.Join(g.err, t.err)
 }
 
-func none(n int) []code.ID {
-	out := make([]code.ID, n)
+func none(n int) []oplist.ID {
+	out := make([]oplist.ID, n)
 	for i := range out {
-		out[i] = code.None
+		out[i] = oplist.None
 	}
 	return out
 }
@@ -229,10 +229,10 @@ func opName(op gorgonia.Op) string {
 
 // Raise translates a value of a list to an expression in a new graph. It makes
 // second derivatives possible, because Gorgonia differentiates a graph only once.
-func Raise(list *code.List, root code.ID) (*Graph, *Node) { return raiseAs(list, root, 0) }
+func Raise(list *oplist.List, root oplist.ID) (*Graph, *Node) { return raiseAs(list, root, 0) }
 
 // raiseAs is Raise with hashes of its nodes that depend on salt.
-func raiseAs(list *code.List, root code.ID, salt int) (*Graph, *Node) {
+func raiseAs(list *oplist.List, root oplist.ID, salt int) (*Graph, *Node) {
 	g := NewGraph()
 	g.salt = salt
 	need, nodes := list.Needed(root), make([]*Node, len(list.Values))
@@ -244,27 +244,27 @@ func raiseAs(list *code.List, root code.ID, salt int) (*Graph, *Node) {
 	return g, nodes[root]
 }
 
-func raised(g *Graph, v *code.Value, nodes []*Node) *Node {
+func raised(g *Graph, v *oplist.Value, nodes []*Node) *Node {
 	switch v.Op {
-	case code.Number:
+	case oplist.Number:
 		return g.Number(v.Number)
-	case code.Parameter:
+	case oplist.Parameter:
 		if v.Real {
 			return g.RealParameter(v.Index, "θ")
 		}
 		return g.Parameter(v.Index, "θ")
-	case code.Feature:
+	case oplist.Feature:
 		return g.Feature(v.Index, "feature", v.Sign)
-	case code.Sum:
+	case oplist.Sum:
 		sum := g.Number(0)
-		if v.Offset != code.None {
+		if v.Offset != oplist.None {
 			sum = nodes[v.Offset]
 		}
 		for i, a := range v.Args {
 			sum = g.Add(sum, g.Mul(nodes[v.Coef[i]], nodes[a]))
 		}
 		return sum
-	case code.Product:
+	case oplist.Product:
 		product := g.Number(1)
 		if v.Uniform {
 			product = g.Number(v.Number)
@@ -276,15 +276,15 @@ func raised(g *Graph, v *code.Value, nodes []*Node) *Node {
 	}
 	a := nodes[v.Args[0]]
 	switch v.Op {
-	case code.Exp:
+	case oplist.Exp:
 		return g.Exp(a)
-	case code.Log:
+	case oplist.Log:
 		return g.Log(a)
-	case code.Log1p:
+	case oplist.Log1p:
 		return g.Log1p(a)
-	case code.Tanh:
+	case oplist.Tanh:
 		return g.Tanh(a)
-	case code.Power:
+	case oplist.Power:
 		return g.Pow(a, nodes[v.Coef[0]])
 	}
 	return applied(g, function{op: v.Op, poly: v.Poly, power: v.Index}, a)

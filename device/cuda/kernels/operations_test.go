@@ -12,8 +12,8 @@ import (
 	"gpfit/device/cuda/kernels"
 	"gpfit/internal/must"
 	"gpfit/kernel"
-	"gpfit/kernel/code"
 	"gpfit/kernel/kerneltest"
+	"gpfit/kernel/oplist"
 	pairs "gpfit/kernel/symbolic"
 )
 
@@ -36,7 +36,7 @@ type (
 	pair = *kernel.Pair
 )
 
-// operations contains every operation of package code, and every feature, with value
+// operations contains every operation of package oplist, and every feature, with value
 // and derivatives.
 var operations = map[string]func(p pair, a node) node{
 	"exp":               func(p pair, a node) node { return p.Exp(p.Sub(a, distance(p))) },
@@ -193,7 +193,7 @@ func TestFunctions(t *testing.T) {
 		{"tanh", 5, any, func(p pair, a, x node) node { return p.Tanh(x) }, math.Tanh},
 		{"arcsine", 3, small, func(p pair, a, x node) node { return p.Arcsine(x) }, math.Asin},
 		{"erf", 4, any, func(p pair, a, x node) node { return pairs.Erf(p.Graph, x) }, math.Erf},
-		{"sinc", 3, small[:6000:6000], func(p pair, a, x node) node { return pairs.Sinc(p.Graph, x) }, code.SincOf(0)},
+		{"sinc", 3, small[:6000:6000], func(p pair, a, x node) node { return pairs.Sinc(p.Graph, x) }, oplist.SincOf(0)},
 		{"power", 2, positive, func(p pair, a, x node) node { return p.Pow(x, p.Scale(0.25, a)) }, func(x float64) float64 { return math.Sqrt(math.Sqrt(x)) }},
 		{"power 3/2", 3, positive[:6000:6000], func(p pair, a, x node) node { return p.Pow(x, p.Scale(1.5, a)) }, func(x float64) float64 { return x * math.Sqrt(x) }},
 		{"positive", 0, any, func(p pair, a, x node) node { return p.Positive(x) }, func(x float64) float64 { return max(x, 0) }},
@@ -223,7 +223,7 @@ func TestSinc(t *testing.T) {
 		xs = append(xs, 10*rng.NormFloat64(), math.Exp(20*rng.Float64()-5))
 	}
 	for k, got := range function(t, 1, xs, func(p pair, a, x node) node { return pairs.Sinc(p.Graph, x) }) {
-		if want := code.SincOf(0)(xs[k]); !(abs(got-want) <= 4e-16) && !(math.IsNaN(got) && math.IsNaN(xs[k])) {
+		if want := oplist.SincOf(0)(xs[k]); !(abs(got-want) <= 4e-16) && !(math.IsNaN(got) && math.IsNaN(xs[k])) {
 			t.Errorf("sinc(%v) = %v, want %v", xs[k], got, want)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gpfit/kernel"
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // A block of the contraction processes its tiles of G in a fixed order. For each tile
@@ -100,7 +100,7 @@ func (c *contraction) pairsOfPass() {
 		count := min(group, len(sums)-base)
 		for q, v := range sums[base : base+count] {
 			sum := ""
-			if v == code.None {
+			if v == oplist.None {
 				sum = c.total(g)
 			} else {
 				sum = c.dot(c.value(v), g)
@@ -113,7 +113,7 @@ func (c *contraction) pairsOfPass() {
 	next := (len(sums) + group - 1) / group
 	weights := make([]vec, len(c.k.gradient.Columns))
 	for i, sums := range c.k.gradient.Columns {
-		if weights[i] = g; sums.Weight != code.None {
+		if weights[i] = g; sums.Weight != oplist.None {
 			weights[i] = c.mul(g, c.value(sums.Weight))
 			c.live.born(&weights[i])
 		}

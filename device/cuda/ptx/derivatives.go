@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // A block of Derivatives has 64 rows and takes the columns in tiles. A thread adds the terms of its
@@ -50,8 +50,8 @@ func (p *products) pairsOfPass() {
 	p.loadFactors()
 	p.measure()
 	ones := slices.Repeat(vec{number(1)}, p.pairs())
-	valueOf := func(v code.ID) vec {
-		if v == code.None {
+	valueOf := func(v oplist.ID) vec {
+		if v == oplist.None {
 			return ones
 		}
 		return p.value(v)

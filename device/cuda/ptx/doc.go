@@ -3,7 +3,7 @@
 //
 // [New] takes a [kernel.Program]; [Kernel.Text] writes one of the [Entries], each of which is
 // loaded when it is first needed. The host computes the numbers that are the same for all pairs
-// (the uniform values of package code, weights and frequencies of columns) and passes them in one
+// (the uniform values of package oplist, weights and frequencies of columns) and passes them in one
 // array, which [Kernel.Uniforms] fills. The text depends only on the structure of the covariance
 // function, not on its parameters, and is the same for the same function.
 //

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // expPolynomial are the coefficients of (eʳ − 1 − r)/r² for |r| ≤ ½ ln 2, highest
@@ -199,10 +199,10 @@ func erfOf(w *writer, a vec) vec {
 	return w.choose(w.neg(out), out, w.is("lt", a, 0.0))
 }
 
-// sincOf returns the Sinc of order n as [code.SincOf] does, from sine and cosine of half the angle.
+// sincOf returns the Sinc of order n as [oplist.SincOf] does, from sine and cosine of half the angle.
 func sincOf(w *writer, a vec, n int) vec {
 	z := w.mul(a, a)
-	near := w.polynomial(z, code.SincSeries(n)...)
+	near := w.polynomial(z, oplist.SincSeries(n)...)
 	sin, cos := w.turn(w.mul(a, 1/(2*math.Pi)), true)
 	before := w.fma(w.mul(sin, -2.0), sin, 1.0)
 	out := w.each("div.rn.f64", w.mul(w.mul(sin, 2.0), cos), a)
@@ -210,5 +210,5 @@ func sincOf(w *writer, a vec, n int) vec {
 		out, before = w.each("div.rn.f64", w.sub(w.mul(out, float64(2*k+1)), before), z), out
 	}
 	out = w.choose(0.0, out, w.is("eq", w.each("abs.f64", a), math.Inf(1)))
-	return w.choose(near, out, w.is("le", z, code.SincNear(n)))
+	return w.choose(near, out, w.is("le", z, oplist.SincNear(n)))
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gpfit/kernel"
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // These limits keep the size of the text reasonable.
@@ -23,10 +23,10 @@ var ErrLimit = errors.New("kernels: the covariance is too large")
 
 // Kernel is a covariance function, or its derivatives, for a GPU.
 type Kernel struct {
-	list     *code.List
+	list     *oplist.List
 	features []kernel.Feature
 	need     []bool
-	value    code.ID
+	value    oplist.ID
 	// gradient is nil for the function itself.
 	gradient *kernel.Gradient
 	sweeps   []sweep
@@ -54,7 +54,7 @@ func New(prog *kernel.Program) (*Kernel, error) {
 // NewGradient generates the entries Contract and [Derivatives]. The error is [ErrLimit].
 func NewGradient(prog *kernel.Program) (*Kernel, error) {
 	g := prog.Gradient()
-	k := &Kernel{list: g.List, features: g.Features, value: code.None, gradient: g, need: g.Needed()}
+	k := &Kernel{list: g.List, features: g.Features, value: oplist.None, gradient: g, need: g.Needed()}
 	return k, k.arrange()
 }
 
@@ -105,7 +105,7 @@ func (k *Kernel) arrange() error {
 	k.slot = make([]int, len(k.need))
 	for id, needed := range k.need {
 		k.slot[id] = -1
-		if v := &k.list.Values[id]; needed && v.Uniform && v.Op != code.Number {
+		if v := &k.list.Values[id]; needed && v.Uniform && v.Op != oplist.Number {
 			k.slot[id] = k.size
 			k.size++
 		}
@@ -116,7 +116,7 @@ func (k *Kernel) arrange() error {
 // used reports whether a feature is needed.
 func (k *Kernel) used(f int) bool {
 	for id, needed := range k.need {
-		if v := &k.list.Values[id]; needed && v.Op == code.Feature && v.Index == f {
+		if v := &k.list.Values[id]; needed && v.Op == oplist.Feature && v.Index == f {
 			return true
 		}
 	}
@@ -156,7 +156,7 @@ func waves(f *kernel.Feature) bool { return f.Kind == kernel.SinSquares || f.Kin
 func (k *Kernel) Size() int { return max(k.size, 1) }
 
 // Uniforms writes the array for parameters theta to out, which has Size elements, and
-// returns the uniform values in the numbering of package code.
+// returns the uniform values in the numbering of package oplist.
 func (k *Kernel) Uniforms(out, theta []float64) []float64 {
 	for i, c := range k.columns {
 		out[i] = integer(c)

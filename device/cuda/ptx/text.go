@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gpfit/kernel"
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // Text returns the module of an entry for a target.
@@ -61,7 +61,7 @@ func (k *Kernel) scratch() int {
 	}
 	for id, needed := range k.need {
 		v := k.list.Values[id]
-		if long := []code.Op{code.Log, code.Log1p, code.LogOrZero, code.Power, code.Arcsine, code.Erf, code.Sinc}; needed && !v.Uniform && slices.Contains(long, v.Op) {
+		if long := []oplist.Op{oplist.Log, oplist.Log1p, oplist.LogOrZero, oplist.Power, oplist.Arcsine, oplist.Erf, oplist.Sinc}; needed && !v.Uniform && slices.Contains(long, v.Op) {
 			most = 4
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // body is the text of an entry during writing. In a pass a thread has rows × cols
@@ -23,8 +23,8 @@ type body struct {
 	// shared memory, or an address for each point.
 	rowAt, colAt []string
 	features     map[int]vec
-	values       map[code.ID]vec
-	roots        map[code.ID]*decayed
+	values       map[oplist.ID]vec
+	roots        map[oplist.ID]*decayed
 	live         lifetimes
 	// written is the approximate number of operations on columns that are written out one by one.
 	written int
@@ -121,7 +121,7 @@ func (b *body) passes(body func()) {
 
 // writePass begins a pass whose pairs are shifted by the given rows and columns.
 func writePass(b *body, rowShift, colShift string, body func()) {
-	b.features, b.values, b.roots, b.live = map[int]vec{}, map[code.ID]vec{}, map[code.ID]*decayed{}, lifetimes{}
+	b.features, b.values, b.roots, b.live = map[int]vec{}, map[oplist.ID]vec{}, map[oplist.ID]*decayed{}, lifetimes{}
 	row, col := b.wide(b.do("add.u32", b.tx, rowShift)), b.wide(b.do("add.u32", b.ty, colShift))
 	b.rowIndex, b.colIndex = nil, nil
 	for a := range b.rows {

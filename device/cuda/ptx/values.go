@@ -4,27 +4,27 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/kernel/code"
+	"gpfit/kernel/oplist"
 )
 
 // uniform returns a uniform value as an operand.
-func (b *body) uniform(v code.ID) string {
-	if value := b.k.list.At(v); value.Op == code.Number {
+func (b *body) uniform(v oplist.ID) string {
+	if value := b.k.list.At(v); value.Op == oplist.Number {
 		return number(value.Number)
 	}
 	return b.do("ld.global.nc.f64", at(b.uniforms, 8*b.k.slot[v]))
 }
 
 // signOfOne returns 1 or −1 for a value that is the constant 1 or −1, and 0 otherwise.
-func signOfOne(b *body, v code.ID) (sign float64) {
-	if value := b.k.list.At(v); value.Op == code.Number && value.Number*value.Number == 1 {
+func signOfOne(b *body, v oplist.ID) (sign float64) {
+	if value := b.k.list.At(v); value.Op == oplist.Number && value.Number*value.Number == 1 {
 		return value.Number
 	}
 	return 0
 }
 
 // value returns a value for all pairs, and computes it on first use.
-func (b *body) value(v code.ID) vec {
+func (b *body) value(v oplist.ID) vec {
 	b.live.used(v)
 	if out, ok := b.values[v]; ok {
 		return out
@@ -32,76 +32,76 @@ func (b *body) value(v code.ID) vec {
 	value := b.k.list.At(v)
 	out := compute(b, v, value)
 	b.values[v] = out
-	if value.Op != code.Feature && !value.Uniform {
+	if value.Op != oplist.Feature && !value.Uniform {
 		b.live.born(v)
 	}
 	return out
 }
 
-func compute(b *body, v code.ID, value *code.Value) vec {
+func compute(b *body, v oplist.ID, value *oplist.Value) vec {
 	switch {
 	case value.Uniform:
 		return slices.Repeat(vec{b.do("mov.f64", b.uniform(v))}, b.pairs())
-	case value.Op == code.Feature:
+	case value.Op == oplist.Feature:
 		b.live.used(value.Index)
 		return b.features[value.Index]
-	case value.Op == code.Sum:
+	case value.Op == oplist.Sum:
 		return sumOf(b, value)
-	case value.Op == code.Product:
+	case value.Op == oplist.Product:
 		return productOf(b, v, value)
-	case value.Op == code.RootInverse:
+	case value.Op == oplist.RootInverse:
 		root := rootOf(b, value.Args[0])
 		zero := b.is("eq", root, 0.0)
 		return b.choose(0.0, b.each("rcp.rn.f64", root), zero)
-	case value.Op == code.Sqrt:
+	case value.Op == oplist.Sqrt:
 		return rootOf(b, value.Args[0])
-	case value.Op == code.Decay:
+	case value.Op == oplist.Decay:
 		return decayWith(b, value)
 	}
 	return functionOf(b, v, value, b.value(value.Args[0]))
 }
 
-func functionOf(b *body, v code.ID, value *code.Value, a vec) vec {
+func functionOf(b *body, v oplist.ID, value *oplist.Value, a vec) vec {
 	switch value.Op {
-	case code.Exp:
+	case oplist.Exp:
 		if b.k.list.At(value.Args[0]).Sign.NotPositive() {
 			return b.expNegative(a)
 		}
 		return b.exp(a, nil)
-	case code.Log:
+	case oplist.Log:
 		return b.log(a)
-	case code.LogOrZero:
+	case oplist.LogOrZero:
 		return b.choose(0.0, b.log(a), b.is("eq", a, 0.0))
-	case code.Log1p:
+	case oplist.Log1p:
 		return logOnePlus(&b.writer, a)
-	case code.Sine, code.Cosine:
+	case oplist.Sine, oplist.Cosine:
 		return waveOf(b, v, value, a)
-	case code.Tanh:
+	case oplist.Tanh:
 		return tanhOf(&b.writer, a)
-	case code.Arcsine:
+	case oplist.Arcsine:
 		return arcsineOf(&b.writer, a)
-	case code.Erf:
+	case oplist.Erf:
 		return erfOf(&b.writer, a)
-	case code.Sinc:
+	case oplist.Sinc:
 		return sincOf(&b.writer, a, value.Index)
-	case code.Abs:
+	case oplist.Abs:
 		return b.each("abs.f64", a)
-	case code.Positive:
+	case oplist.Positive:
 		return b.choose(0.0, a, b.is("lt", a, 0.0))
-	case code.Step:
+	case oplist.Step:
 		step := b.choose(1.0, 0.0, b.is("gt", a, 0.0))
 		return b.choose(a, step, b.is("nan", a, a))
-	case code.Power:
+	case oplist.Power:
 		return powerOf(&b.writer, a, b.uniform(value.Coef[0]))
 	}
 	panic(fmt.Sprintf("kernels: unknown operation %d", value.Op))
 }
 
 // sumOf returns Σ coef·a + offset.
-func sumOf(b *body, v *code.Value) vec {
+func sumOf(b *body, v *oplist.Value) vec {
 	var out vec
 	var start any // nil, or the first term
-	if v.Offset != code.None {
+	if v.Offset != oplist.None {
 		start = b.uniform(v.Offset)
 	}
 	for i, arg := range v.Args {
@@ -127,8 +127,8 @@ func sumOf(b *body, v *code.Value) vec {
 
 // productOf returns Π a^power. It begins with a known product of some of the factors, if
 // any, and divides once.
-func productOf(b *body, id code.ID, v *code.Value) vec {
-	left := map[code.ID]int{}
+func productOf(b *body, id oplist.ID, v *oplist.Value) vec {
+	left := map[oplist.ID]int{}
 	for i, a := range v.Args {
 		left[a] = v.Powers[i]
 	}
@@ -151,21 +151,21 @@ func productOf(b *body, id code.ID, v *code.Value) vec {
 }
 
 // knownProduct returns a computed product of some of the factors and removes them from left.
-func knownProduct(b *body, id code.ID, left map[code.ID]int) vec {
-	best, most := code.None, 1
+func knownProduct(b *body, id oplist.ID, left map[oplist.ID]int) vec {
+	best, most := oplist.None, 1
 	for v := range b.k.list.Values[:id] {
-		value := b.k.list.At(code.ID(v))
-		if _, there := b.values[code.ID(v)]; !there || value.Op != code.Product || value.Uniform || len(value.Args) <= most {
+		value := b.k.list.At(oplist.ID(v))
+		if _, there := b.values[oplist.ID(v)]; !there || value.Op != oplist.Product || value.Uniform || len(value.Args) <= most {
 			continue
 		}
-		if !slices.ContainsFunc(value.Args, func(a code.ID) bool {
+		if !slices.ContainsFunc(value.Args, func(a oplist.ID) bool {
 			p := value.Powers[slices.Index(value.Args, a)]
 			return p < 0 || left[a] < p
 		}) {
-			best, most = code.ID(v), len(value.Args)
+			best, most = oplist.ID(v), len(value.Args)
 		}
 	}
-	if best == code.None {
+	if best == oplist.None {
 		return nil
 	}
 	for i, a := range b.k.list.At(best).Args {
@@ -197,28 +197,28 @@ func integerPower(b *body, a vec, p int) vec {
 }
 
 // rootOf returns √a, which a Decay may share.
-func rootOf(b *body, a code.ID) vec { return decayOf(b, a).root }
+func rootOf(b *body, a oplist.ID) vec { return decayOf(b, a).root }
 
-func decayOf(b *body, a code.ID) *decayed {
+func decayOf(b *body, a oplist.ID) *decayed {
 	if b.roots[a] == nil {
 		b.roots[a] = &decayed{root: b.each("sqrt.rn.f64", b.value(a))}
-		b.live.born([2]code.ID{a, 0})
+		b.live.born([2]oplist.ID{a, 0})
 	}
-	b.live.used([2]code.ID{a, 0})
+	b.live.used([2]oplist.ID{a, 0})
 	return b.roots[a]
 }
 
 // decayWith returns (Σ_k poly_k t^(k−1))·e^−t with t = √a. If e^−t counts as 0, so does the
 // product.
-func decayWith(b *body, v *code.Value) vec {
+func decayWith(b *body, v *oplist.Value) vec {
 	a := v.Args[0]
 	d := decayOf(b, a)
 	if d.exp == nil {
 		d.small = b.is("gt", d.root, float64(-leastExp))
 		d.exp = b.expRaw(b.neg(d.root))
-		b.live.born([2]code.ID{a, 1})
+		b.live.born([2]oplist.ID{a, 1})
 	}
-	b.live.used([2]code.ID{a, 1})
+	b.live.used([2]oplist.ID{a, 1})
 	return b.choose(0.0, decayPolynomial(b, d, v.Poly), d.small)
 }
 
@@ -257,24 +257,24 @@ func decayPolynomial(b *body, d *decayed, poly []float64) vec {
 }
 
 // waveOf returns sin 2πa or cos 2πa, and computes both if the list contains both for one argument.
-func waveOf(b *body, v code.ID, value *code.Value, a vec) vec {
-	partner := code.None
+func waveOf(b *body, v oplist.ID, value *oplist.Value, a vec) vec {
+	partner := oplist.None
 	for id := range b.k.list.Values {
 		o := &b.k.list.Values[id]
-		if b.k.need[id] && (o.Op == code.Sine || o.Op == code.Cosine) && o.Op != value.Op && o.Args[0] == value.Args[0] {
-			partner = code.ID(id)
+		if b.k.need[id] && (o.Op == oplist.Sine || o.Op == oplist.Cosine) && o.Op != value.Op && o.Args[0] == value.Args[0] {
+			partner = oplist.ID(id)
 		}
 	}
-	sin, cos := b.turn(a, value.Op == code.Sine || partner != code.None)
+	sin, cos := b.turn(a, value.Op == oplist.Sine || partner != oplist.None)
 	cosine := func() vec { return b.fma(b.mul(sin, -2.0), sin, 1.0) }
 	sine := func() vec { return b.mul(b.mul(sin, 2.0), cos) }
-	if value.Op == code.Sine {
-		if partner != code.None {
+	if value.Op == oplist.Sine {
+		if partner != oplist.None {
 			b.values[partner] = cosine()
 		}
 		return sine()
 	}
-	if partner != code.None {
+	if partner != oplist.None {
 		b.values[partner] = sine()
 	}
 	return cosine()

@@ -1,4 +1,4 @@
-package code
+package oplist
 
 import (
 	"encoding/binary"

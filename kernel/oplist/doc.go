@@ -1,4 +1,4 @@
-// Package code builds, simplifies and evaluates lists of operations on the numbers of a pair of
+// Package oplist builds, simplifies and evaluates lists of operations on the numbers of a pair of
 // points. A covariance function and its derivatives are compiled to such a list.
 //
 // A [List] is in single static assignment form: each value is an operation on
@@ -9,4 +9,4 @@
 // The methods that build a list simplify it: they merge equal values, fold numbers, move uniform
 // factors out of products and merge products of exponentials. A value that differs from another
 // only by a uniform factor becomes a [Sum] of it, so both share the work per pair.
-package code
+package oplist
