@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/gp/place"
+	"gpfit/gp/leavegroupout"
 	"gpfit/internal/pick"
 	"gpfit/internal/score"
 	"gpfit/kernel"
@@ -25,7 +25,7 @@ import (
 //	variance  1/κ_i
 //
 // Rows with equal inputs are left out together: each is predicted from the rows with other
-// inputs ([place.Leave]).
+// inputs ([leavegroupout.Leave]).
 //
 // The parameters stay fixed, although they were fitted to all rows. Coefficients of
 // the mean also stay fixed, unless least squares found them: then they are refitted
@@ -120,12 +120,12 @@ func leavePlaces(ctx context.Context, p *Posterior) (errors, variances []float64
 		errors[i] /= k
 		kappa[i] = 1 / k
 	}
-	repeated := place.Repeated(p.ws, trainingPoints(p.model))
+	repeated := leavegroupout.Repeated(p.ws, trainingPoints(p.model))
 	if repeated == nil {
 		return errors, kappa, 0, nil
 	}
-	err = place.Leave(ctx, p.ws, repeated, place.Fitted{Noise: noiseDiagonal(p.whole), Alpha: p.model.Alpha, Mean: w}, errors, kappa)
-	return errors, kappa, place.Count(len(kappa), repeated), err
+	err = leavegroupout.Leave(ctx, p.ws, repeated, leavegroupout.Fitted{Noise: noiseDiagonal(p.whole), Alpha: p.model.Alpha, Mean: w}, errors, kappa)
+	return errors, kappa, leavegroupout.Count(len(kappa), repeated), err
 }
 
 // inverseDiagonal returns the diagonal of Q, which is Σ⁻¹ or, if least squares found the mean's

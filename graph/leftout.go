@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/gp/place"
+	"gpfit/gp/leavegroupout"
 )
 
 // LeftOut scores predictions of rows that are left out, at the parameters of the other ones.
@@ -54,13 +54,13 @@ func (o *Objective) FoldScores() LeftOut {
 }
 
 // LeavePlacesOut is LeaveOneOut for places: each row is predicted from the rows with other inputs.
-// It costs a system more for each place with several rows ([place.Leave]), at most n³ operations.
+// It costs a system more for each place with several rows ([leavegroupout.Leave]), at most n³ operations.
 // If no inputs repeat, it is LeaveOneOut.
 func (o *Objective) LeavePlacesOut(ctx context.Context) (LeftOut, error) {
 	s := o.solver
 	out, err := o.LeaveOneOut(ctx)
 	if s.repeated == nil {
-		repeated := place.Repeated(s.ws, s.identity.x)
+		repeated := leavegroupout.Repeated(s.ws, s.identity.x)
 		s.repeated = &repeated
 	}
 	if err != nil || len(*s.repeated) == 0 {
@@ -72,12 +72,12 @@ func (o *Objective) LeavePlacesOut(ctx context.Context) (LeftOut, error) {
 	for i := range noise {
 		noise[i] += s.jitter
 	}
-	fitted := place.Fitted{Noise: noise, Alpha: s.alpha, Mean: l.w}
-	if err := place.Leave(ctx, s.ws, *s.repeated, fitted, e, v); err != nil {
+	fitted := leavegroupout.Fitted{Noise: noise, Alpha: s.alpha, Mean: l.w}
+	if err := leavegroupout.Leave(ctx, s.ws, *s.repeated, fitted, e, v); err != nil {
 		s.formed, s.solved = false, false
 		return LeftOut{}, err
 	}
-	out = LeftOut{Density: o.jacobian(), Squares: make([]float64, s.targets), Places: place.Count(len(v), *s.repeated), Errors: e, Variances: v}
+	out = LeftOut{Density: o.jacobian(), Squares: make([]float64, s.targets), Places: leavegroupout.Count(len(v), *s.repeated), Errors: e, Variances: v}
 	for k, err := range e {
 		v := v[k%len(v)]
 		if !(v > 0) {
