@@ -19,8 +19,8 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/suggest"
-	"gpfit/internal/team"
 	"gpfit/internal/textform"
+	"gpfit/internal/workers"
 	"gpfit/kernel"
 )
 
@@ -130,13 +130,13 @@ func regression(m NamedMethod) entrant {
 			}
 		}
 		x, method := mat.NewDense(scaled.N, scaled.D, scaled.X), m.of(scaled)
-		model, err := team.Await(ctx, func() (baseline.Model, error) { return method.Fit(x, scaled.Y) })
+		model, err := workers.Await(ctx, func() (baseline.Model, error) { return method.Fit(x, scaled.Y) })
 		if err != nil {
 			return nil, err
 		}
 		predict := func(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (*gp.Prediction, error) {
 			x := mat.NewDense(m, scaled.D, scaled.Inputs(rows))
-			return team.Await(ctx, func() (*gp.Prediction, error) { return companion.Predict(model, scaled.Scaling, x) })
+			return workers.Await(ctx, func() (*gp.Prediction, error) { return companion.Predict(model, scaled.Scaling, x) })
 		}
 		return &fitted{
 			predict: predict,

@@ -15,7 +15,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/score"
-	"gpfit/internal/team"
+	"gpfit/internal/workers"
 	"gpfit/table/feature"
 )
 
@@ -100,7 +100,7 @@ func Run(ctx context.Context, data problem.Data, how problem.Options, o Options)
 	}
 	p := &paths{data: data, scaled: scaled, o: o, x: mat.NewDense(scaled.N, scaled.D, scaled.X)}
 	p.design = baseline.Design{NoIntercept: o.NoIntercept, Unscaled: true}
-	path, err := team.Await(ctx, func() (*baseline.Path, error) { return p.path(how.Settings.Seed) })
+	path, err := workers.Await(ctx, func() (*baseline.Path, error) { return p.path(how.Settings.Seed) })
 	if ctx.Err() != nil {
 		return nil, &problem.CancelledError{Msg: "interrupted before the path was done"}
 	}

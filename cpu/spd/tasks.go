@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"gpfit/internal/team"
 	"gpfit/internal/variant"
+	"gpfit/internal/workers"
 )
 
 // chunk is the number of columns after which the chain of operations of an element is cut:
@@ -34,14 +34,14 @@ func blockRows(order int) int {
 // each other: one of them gets the threads, and the others work on their caller's.
 type Engine struct {
 	kernels
-	team *team.Team
+	team *workers.Team
 }
 
 // NewEngine returns an engine with the micro-kernels of a variant, which this processor must
 // have, and so many threads.
 func NewEngine(v variant.Variant, threads int) *Engine {
-	e := &Engine{kernels: kernelsOf(v), team: team.New(threads)}
-	runtime.AddCleanup(e, (*team.Team).Close, e.team)
+	e := &Engine{kernels: kernelsOf(v), team: workers.New(threads)}
+	runtime.AddCleanup(e, (*workers.Team).Close, e.team)
 	return e
 }
 
@@ -68,7 +68,7 @@ func (e *Engine) Threads() int { return e.team.Size() }
 func (e *Engine) SetThreads(n int) { e.team.Resize(n) }
 
 // For calls f(worker, task) for every task in 0 … tasks−1 on at most so many of the threads,
-// as [team.Team.For] does.
+// as [workers.Team.For] does.
 func (e *Engine) For(ctx context.Context, threads, tasks int, f func(worker, task int)) error {
 	return e.team.For(ctx, threads, tasks, f)
 }
@@ -147,7 +147,7 @@ func (r *run) await(i, count int) bool {
 		if r.stopped.Load() {
 			return false
 		}
-		team.Relax(spin)
+		workers.Relax(spin)
 	}
 	return true
 }

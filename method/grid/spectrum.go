@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
-	"gpfit/internal/team"
+	"gpfit/internal/workers"
 )
 
 // eigenSpectrum is the eigen-decomposition of Σ.
@@ -32,7 +32,7 @@ func decompose(ctx context.Context, m *productModel, earlier eigenSpectrum) (u, 
 		return earlier.productModel != nil && earlier.lattice == m.lattice && slices.Equal(earlier.k[a].Data, m.k[a].Data)
 	}
 	k, threads := m.k, m.threads
-	_, err = team.Await(ctx, func() (struct{}, error) {
+	_, err = workers.Await(ctx, func() (struct{}, error) {
 		errs := make([]error, len(k))
 		shares(len(k), shareFlops, threads, func(first, end int) {
 			for a := first; a < end; a++ {

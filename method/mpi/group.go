@@ -12,7 +12,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/part"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/team"
+	"gpfit/internal/workers"
 	"gpfit/kernel"
 	"gpfit/method/mpi/engine"
 	"gpfit/method/mpi/host"
@@ -32,7 +32,7 @@ type group struct {
 	// slow means that the reference BLAS computes the products.
 	slow atomic.Bool
 	// team is the threads of a rank.
-	team *team.Team
+	team *workers.Team
 }
 
 // threadsOf returns the number of threads for a rank: all that it may use, but not more than its part of the

@@ -10,7 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/part"
-	"gpfit/internal/team"
+	"gpfit/internal/workers"
 	"gpfit/method/mpi/engine"
 	"gpfit/method/mpi/message"
 )
@@ -34,7 +34,7 @@ var openRanks = sync.OnceValues(func() (*ranks, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &ranks{group: &group{world: world, team: team.New(threadsOf(world))}, shares: map[int]*share{}}
+	g := &ranks{group: &group{world: world, team: workers.New(threadsOf(world))}, shares: map[int]*share{}}
 	opened.Store(g)
 	return g, nil
 })

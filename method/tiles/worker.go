@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"gpfit/device/tiling"
-	"gpfit/internal/team"
+	"gpfit/internal/workers"
 )
 
 // Versions of a tile. Tasks wait for the version that they need.
@@ -66,7 +66,7 @@ func (m *matrix) await(counter *atomic.Int32, least int32) bool {
 		if m.stopped.Load() {
 			return false
 		}
-		team.Relax(spin)
+		workers.Relax(spin)
 	}
 	return !m.stopped.Load()
 }

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"gpfit/device/part"
-	"gpfit/internal/team"
+	"gpfit/internal/workers"
 	"gpfit/kernel"
 	"gpfit/kernel/vec"
 	"gpfit/method/mpi/engine"
@@ -15,7 +15,7 @@ import (
 // Part implements [part.Part] on a number of threads of a rank.
 type Part struct {
 	grid    *engine.Grid
-	team    *team.Team
+	team    *workers.Team
 	threads int
 	x       *kernel.Points
 	// rows are the points of the rows of the part, so that one call evaluates them for a column. rowsAt and colsAt are
@@ -31,7 +31,7 @@ type Part struct {
 }
 
 // New returns the part of a grid's rank of the matrix for points, which it keeps.
-func New(g *engine.Grid, on *team.Team, threads int, x *kernel.Points) *Part {
+func New(g *engine.Grid, on *workers.Team, threads int, x *kernel.Points) *Part {
 	h := &Part{grid: g, team: on, threads: threads, x: x, matrix: g.NewMatrix(x.N, x.N)}
 	h.rowsAt, h.colsAt = h.matrix.Rows.Globals(), h.matrix.Cols.Globals()
 	h.rows = x.Pick(h.rowsAt)

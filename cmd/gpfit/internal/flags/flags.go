@@ -20,7 +20,7 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/internal/suggest"
-	"gpfit/internal/team"
+	"gpfit/internal/workers"
 	"gpfit/option"
 	"gpfit/table"
 	"gpfit/table/formats"
@@ -300,7 +300,7 @@ func ReadTable(ctx context.Context, path string, stdin io.Reader, o dataset.Opti
 // Await calls read, which reads the input called name, in a goroutine. If ctx is done first,
 // because a pipe or a terminal gives nothing, it returns ctx's error.
 func Await[T any](ctx context.Context, name string, read func() (T, error)) (T, error) {
-	v, err := team.Await(ctx, read)
+	v, err := workers.Await(ctx, read)
 	if err != nil && err == ctx.Err() {
 		if name == "-" {
 			name = "standard input"

@@ -1,4 +1,4 @@
-// Package team keeps worker threads that wait for the next piece of work, and waits for work that
+// Package workers keeps worker threads that wait for the next piece of work, and waits for work that
 // cannot be interrupted.
 //
 // A [Team] lends its workers to one call at a time. [Team.Run] costs about as much as a
@@ -11,4 +11,4 @@
 //	}
 //	defer t.Release()
 //	t.Run(threads, task)
-package team
+package workers
