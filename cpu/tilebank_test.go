@@ -6,19 +6,19 @@ import (
 	"gpfit/device"
 	"gpfit/device/devicetest"
 	"gpfit/device/tiling"
+	"gpfit/internal/isa"
 	"gpfit/internal/must"
-	"gpfit/internal/variant"
 )
 
 // TestTiles runs the suite of tiles with each variant, or with the chosen variant if -short.
 func TestTiles(t *testing.T) {
-	variants := variant.Supported()
+	variants := isa.Supported()
 	if testing.Short() {
-		variants = []variant.Variant{must.Get(variant.Choose())(t)}
+		variants = []isa.Variant{must.Get(isa.Choose())(t)}
 	}
 	for _, v := range variants {
 		t.Run(v.String(), func(t *testing.T) {
-			t.Setenv(variant.Env, v.String())
+			t.Setenv(isa.Env, v.String())
 			devicetest.RunTiles(t, func(t *testing.T) tiling.Device {
 				return must.Get(Open(device.Options{Threads: 3}))(t)
 			})

@@ -10,8 +10,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/internal/isa"
 	"gpfit/internal/must"
-	"gpfit/internal/variant"
 )
 
 // dense returns rows of a triangle as a matrix stored by rows. Above the diagonal are NaNs.
@@ -27,7 +27,7 @@ func dense(rows [][]float64) []float64 {
 // TestDense compares the operations on dense matrices with the operations on rows, whose
 // bits they have, and weighed inverses with gonum's product.
 func TestDense(t *testing.T) {
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		for _, n := range []int{1, 3, 7, 8, 9, 29, 143, 145, 150, 311} {
 			t.Run(fmt.Sprintf("%s/%d", v, n), func(t *testing.T) {
 				e, rng := newEngine(t, v, 2), newReproducible(n)

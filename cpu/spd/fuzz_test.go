@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/internal/isa"
 	"gpfit/internal/must"
-	"gpfit/internal/variant"
 )
 
 // FuzzSymmetric factors, inverts and solves with a matrix of any size on any number of threads.
@@ -22,7 +22,7 @@ func FuzzSymmetric(f *testing.F) {
 			order = 1 + int(n)%200
 		}
 		sides := 1 + int(count)%40
-		for _, v := range variant.Supported() {
+		for _, v := range isa.Supported() {
 			c := fuzzCase{n: order, row: int(row) % order, sides: sides, seed: seed, bad: bad}
 			one := c.results(t, newEngine(t, v, 1))
 			if got := c.results(t, newEngine(t, v, 1+int(threads)%4)); !slices.Equal(got, one) {

@@ -1,6 +1,6 @@
 package spd
 
-import "gpfit/internal/variant"
+import "gpfit/internal/isa"
 
 //go:generate go run -C internal/gen . -isa avx512 -out ../../kernels_avx512_amd64.s -stubs ../../kernels_avx512_amd64.go -pkg spd
 //go:generate go run -C internal/gen . -isa avx2 -out ../../kernels_avx2_amd64.s -stubs ../../kernels_avx2_amd64.go -pkg spd
@@ -11,7 +11,7 @@ const group = 3
 
 // kernels are the micro-kernels of a variant. kernelsOf returns them. They keep no pointer.
 type kernels struct {
-	set   variant.Variant
+	set   isa.Variant
 	lanes int // rows of a panel
 	// products and solves have a micro-kernel for each number of panels, from 1 on.
 	products [group]productKernel

@@ -1,9 +1,9 @@
 package spd
 
-import "gpfit/internal/variant"
+import "gpfit/internal/isa"
 
-func kernelsOf(v variant.Variant) kernels {
-	if v != variant.NEON {
+func kernelsOf(v isa.Variant) kernels {
+	if v != isa.NEON {
 		return portable(v)
 	}
 	k := kernels{

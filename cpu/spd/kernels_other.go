@@ -2,6 +2,6 @@
 
 package spd
 
-import "gpfit/internal/variant"
+import "gpfit/internal/isa"
 
-func kernelsOf(v variant.Variant) kernels { return portable(v) }
+func kernelsOf(v isa.Variant) kernels { return portable(v) }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"unsafe"
 
-	"gpfit/internal/variant"
+	"gpfit/internal/isa"
 )
 
 // The micro-kernels of the generic variant, with the contracts of the assembly. A tile is
@@ -16,7 +16,7 @@ import (
 const goLanes = 4
 
 // portable returns the micro-kernels in Go.
-func portable(v variant.Variant) kernels {
+func portable(v isa.Variant) kernels {
 	k := kernels{
 		set: v, lanes: goLanes, cholesky: choleskyGo, transposeTiles: transposeGo,
 		squares: squaresGo, panelVector: panelVectorGo, panelTransposedVector: panelTransposedVectorGo,

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpfit/internal/guard"
-	"gpfit/internal/variant"
+	"gpfit/internal/isa"
 )
 
 // unit is the unit roundoff.
@@ -122,7 +122,7 @@ type operands = []*operand
 
 // eachKernel calls f for all variants and placements.
 func eachKernel(t *testing.T, f func(t *testing.T, ks kernels, p *place)) {
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		t.Run(v.String(), func(t *testing.T) {
 			for _, pl := range placements {
 				alloc, release := pl.begin(t)

@@ -9,8 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/internal/isa"
 	"gpfit/internal/must"
-	"gpfit/internal/variant"
 )
 
 // emulated reports whether -short goes with an emulated processor, on which a product of
@@ -179,7 +179,7 @@ func TestIllConditioned(t *testing.T) {
 		s, b := rbf(n, 0.3, jitter), sides(n, 13)
 		want := gonumResiduals(t, s, b)
 		t.Logf("jitter %g: gonum: %v", jitter, want)
-		for _, v := range variant.Supported() {
+		for _, v := range isa.Supported() {
 			got := ourResiduals(t, newEngine(t, v, 2), s, b)
 			t.Logf("jitter %g: %s: %v", jitter, v, got)
 			if got.factor > want.factor+walk || got.inverse > 2*want.inverse+walk || got.equations > 2*want.equations+1 {
@@ -219,7 +219,7 @@ func TestMinors(t *testing.T) {
 	if emulated() {
 		sizes = sizes[:3]
 	}
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		for _, threads := range []int{1, 3} {
 			e := newEngine(t, v, threads)
 			for _, n := range sizes {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/internal/isa"
 	"gpfit/internal/must"
-	"gpfit/internal/variant"
 )
 
 // factored returns a matrix with its factor. Its memory was full of NaNs before.
@@ -46,7 +46,7 @@ func everything(t testing.TB, m *Symmetric) []float64 {
 
 // TestFactorRows copies a factor by rows to a matrix with other contents.
 func TestFactorRows(t *testing.T) {
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		e := newEngine(t, v, 2)
 		for _, n := range []int{1, 7, 8, 61, 150} {
 			m, copied := factored(t, e, newReproducible(n).definite(n)), e.New(n)
@@ -72,7 +72,7 @@ func TestFactorFrom(t *testing.T) {
 	if emulated() {
 		n = 101
 	}
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		e := newEngine(t, v, 2)
 		rng := newReproducible(n)
 		rows := rng.definite(n)
@@ -112,7 +112,7 @@ func TestCancellation(t *testing.T) {
 	if emulated() {
 		n = 150
 	}
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		for _, threads := range []int{1, 3} {
 			e := newEngine(t, v, threads)
 			rows := newReproducible(n).definite(n)
@@ -159,7 +159,7 @@ func cancelSolutions(m *Symmetric, check func(name string, err error, done bool)
 func TestReports(t *testing.T) {
 	const n = 311
 	for _, threads := range []int{1, 2} {
-		e := newEngine(t, variant.Supported()[0], threads)
+		e := newEngine(t, isa.Supported()[0], threads)
 		m := e.New(n)
 		setTriangle(m, newReproducible(n).definite(n), 0)
 		total := 0.0
@@ -178,7 +178,7 @@ func TestReports(t *testing.T) {
 func TestBusyTeam(t *testing.T) {
 	const n = 150
 	rows := newReproducible(n).definite(n)
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		e := newEngine(t, v, 3)
 		want := everything(t, factored(t, e, rows))
 		if !e.team.TryAcquire() {
@@ -202,7 +202,7 @@ func TestLargeEquations(t *testing.T) {
 	rng := newReproducible(n)
 	factor := rng.numbers(n, 1)
 	right := rng.numbers(n*count, 1)
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		var want []float64
 		for _, threads := range []int{1, 2, 3} {
 			m := newEngine(t, v, threads).New(n)
@@ -228,7 +228,7 @@ func TestLargeEquations(t *testing.T) {
 }
 
 // checkBidiagonal checks L·Lᵀ·x = b for the factor of TestLargeEquations.
-func checkBidiagonal(t *testing.T, v variant.Variant, factor, b, x []float64) {
+func checkBidiagonal(t *testing.T, v isa.Variant, factor, b, x []float64) {
 	t.Helper()
 	n := len(factor)
 	for s := 0; s < len(b); s += n {
@@ -255,7 +255,7 @@ func checkBidiagonal(t *testing.T, v variant.Variant, factor, b, x []float64) {
 func TestPanic(t *testing.T) {
 	const n = 150
 	rows := newReproducible(n).definite(n)
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		e := newEngine(t, v, 3)
 		m := e.New(n)
 		setTriangle(m, rows, 0)

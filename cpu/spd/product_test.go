@@ -8,13 +8,13 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"gpfit/internal/variant"
+	"gpfit/internal/isa"
 )
 
 // TestAddProduct compares products of matrices of all shapes with sums in plain order, and with products of parts,
 // whose bits they have.
 func TestAddProduct(t *testing.T) {
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		for _, shape := range [][3]int{{1, 1, 1}, {3, 50, 7}, {8, 24, 288}, {17, 301, 289}, {40, 9, 600}, {5, 3, 0}} {
 			t.Run(fmt.Sprint(v, shape), func(t *testing.T) {
 				m, n, k := shape[0], shape[1], shape[2]

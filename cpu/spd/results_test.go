@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/internal/isa"
 	"gpfit/internal/must"
-	"gpfit/internal/variant"
 )
 
 // testdata/results.txt holds results of all operations on an amd64 processor, which every
@@ -32,11 +32,11 @@ const resultsFile = "testdata/results.txt"
 
 // bitsOf names the variants that have the same bits: each element is the same chain of
 // operations on panels of as many rows.
-func bitsOf(v variant.Variant) string {
+func bitsOf(v isa.Variant) string {
 	switch v {
-	case variant.AVX512:
+	case isa.AVX512:
 		return "8"
-	case variant.AVX2, variant.NEON:
+	case isa.AVX2, isa.NEON:
 		return "4"
 	}
 	return ""
@@ -201,7 +201,7 @@ func TestResults(t *testing.T) {
 		writeResults(t)
 	}
 	want := readResults(t)
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		for _, n := range resultSizes {
 			first := map[string][]float64{}
 			for _, threads := range []int{1, 2, 3} {
@@ -222,14 +222,14 @@ func TestResults(t *testing.T) {
 }
 
 // newEngine returns an engine with threads of its own.
-func newEngine(t testing.TB, v variant.Variant, threads int) *Engine {
+func newEngine(t testing.TB, v isa.Variant, threads int) *Engine {
 	e := NewEngine(v, threads)
 	t.Cleanup(e.team.Close)
 	return e
 }
 
 // compareResult compares a result with the file.
-func compareResult(t *testing.T, want map[string][]string, v variant.Variant, name string, s []float64) {
+func compareResult(t *testing.T, want map[string][]string, v isa.Variant, name string, s []float64) {
 	t.Helper()
 	if bits := bitsOf(v); bits != "" && !slices.Equal(want[name+" "+bits], []string{hash(s)}) {
 		t.Errorf("%s: %s has other bits", v, name)
@@ -265,11 +265,11 @@ func readResults(t *testing.T) map[string][]string {
 
 func writeResults(t *testing.T) {
 	var out strings.Builder
-	for _, v := range []variant.Variant{variant.AVX2, variant.AVX512} {
+	for _, v := range []isa.Variant{isa.AVX2, isa.AVX512} {
 		for _, n := range resultSizes {
 			results(t, newEngine(t, v, 1), n, func(name string, s []float64) {
 				fmt.Fprintf(&out, "%s %s %s\n", name, bitsOf(v), hash(s))
-				if v != variant.AVX2 {
+				if v != isa.AVX2 {
 					return
 				}
 				fmt.Fprintf(&out, "%s values", name)

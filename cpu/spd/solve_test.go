@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"gpfit/internal/isa"
 	"gpfit/internal/must"
-	"gpfit/internal/variant"
 )
 
 // eachSize calls f with factored matrices of all variants, and with their factor by rows.
@@ -17,7 +17,7 @@ func eachSize(t *testing.T, f func(t *testing.T, m *Symmetric, rng reproducible,
 	if emulated() {
 		sizes = sizes[:5]
 	}
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		e := newEngine(t, v, 2)
 		for _, n := range sizes {
 			t.Run(fmt.Sprintf("%s/%d", v, n), func(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"gpfit/internal/variant"
+	"gpfit/internal/isa"
 	"gpfit/internal/workers"
 )
 
@@ -39,16 +39,16 @@ type Engine struct {
 
 // NewEngine returns an engine with the micro-kernels of a variant, which this processor must
 // have, and so many threads.
-func NewEngine(v variant.Variant, threads int) *Engine {
+func NewEngine(v isa.Variant, threads int) *Engine {
 	e := &Engine{kernels: kernelsOf(v), team: workers.New(threads)}
 	runtime.AddCleanup(e, (*workers.Team).Close, e.team)
 	return e
 }
 
-// Open returns an engine with the variant of [variant.Choose], or its error, and so many
+// Open returns an engine with the variant of [isa.Choose], or its error, and so many
 // threads, or all if threads is not positive.
 func Open(threads int) (*Engine, error) {
-	v, err := variant.Choose()
+	v, err := isa.Choose()
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func Open(threads int) (*Engine, error) {
 }
 
 // Variant returns the variant of the micro-kernels.
-func (e *Engine) Variant() variant.Variant { return e.set }
+func (e *Engine) Variant() isa.Variant { return e.set }
 
 // Threads returns the number of threads.
 func (e *Engine) Threads() int { return e.team.Size() }

@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/variant"
+	"gpfit/internal/isa"
 )
 
 // tileOrders have one group of panels, parts of one, and more than one chunk.
@@ -21,9 +21,9 @@ func tileOrders() []int {
 
 // eachTile calls f for all variants and orders, with random matrices.
 func eachTile(t *testing.T, f func(t *testing.T, ts *Tiles, random func() *mat.Dense)) {
-	for _, v := range variant.Supported() {
+	for _, v := range isa.Supported() {
 		for _, order := range tileOrders() {
-			if v == variant.Generic && order > 300 {
+			if v == isa.Generic && order > 300 {
 				continue
 			}
 			t.Run(fmt.Sprint(v, "/", order), func(t *testing.T) {

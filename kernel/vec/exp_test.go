@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"gpfit/internal/variant"
+	"gpfit/internal/isa"
 )
 
 // maxULP bounds the error of e^x in units in the last place of the exact value.
@@ -73,8 +73,8 @@ func forVariants(t *testing.T, f func(t *testing.T)) {
 
 // eachVariant calls f with the name of each variant while it is in use.
 func eachVariant(f func(name string)) {
-	defer func(v variant.Variant) { active = v }(active)
-	for _, v := range variant.Supported() {
+	defer func(v isa.Variant) { active = v }(active)
+	for _, v := range isa.Supported() {
 		if active = choose(v, nil); active == v {
 			f(v.String())
 		}

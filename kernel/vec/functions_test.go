@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"gpfit/internal/variant"
+	"gpfit/internal/isa"
 )
 
 // maxPowerULP bounds the errors of powers, in units in the last place. The generic variant multiplies by [math.Exp], whose
@@ -313,7 +313,7 @@ func TestPowerErrors(t *testing.T) {
 			}
 			t.Logf("power %g: %d points, largest error %.3f units at %v", p, len(points), worst, at)
 			most := maxPowerULP
-			if active == variant.Generic {
+			if active == isa.Generic {
 				most = maxGenericPowerULP
 			}
 			if worst > most {

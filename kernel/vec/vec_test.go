@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gpfit/internal/guard"
-	"gpfit/internal/variant"
+	"gpfit/internal/isa"
 )
 
 const eps = 0x1p-52
@@ -386,7 +386,7 @@ func TestBounds(t *testing.T) {
 
 // TestChoose checks that the variants without routines here, and errors, give the generic one.
 func TestChoose(t *testing.T) {
-	for v, want := range map[variant.Variant]variant.Variant{avx512: avx512, avx2: avx2, variant.NEON: generic, generic: generic} {
+	for v, want := range map[isa.Variant]isa.Variant{avx512: avx512, avx2: avx2, isa.NEON: generic, generic: generic} {
 		if got := choose(v, nil); got != want {
 			t.Errorf("choose(%v) = %v, want %v", v, got, want)
 		}

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"gpfit/device/cuda/native"
-	"gpfit/internal/variant"
+	"gpfit/internal/isa"
 	"gpfit/method/mpi/message"
 )
 
@@ -59,7 +59,7 @@ func openScaLAPACK(l *message.Library) (s scalapack, err error) {
 // takes routines of 2004 for it, which are a third as fast.
 func nameProcessor() {
 	const variable = "OPENBLAS_CORETYPE"
-	name := map[variant.Variant]string{variant.AVX512: "SkylakeX", variant.AVX2: "Haswell"}[variant.Supported()[0]]
+	name := map[isa.Variant]string{isa.AVX512: "SkylakeX", isa.AVX2: "Haswell"}[isa.Supported()[0]]
 	if name != "" && os.Getenv(variable) == "" {
 		_ = os.Setenv(variable, name)
 	}

@@ -1,6 +1,6 @@
-// Package variant names the sets of instructions for which there are routines in assembly,
+// Package isa names the sets of instructions for which there are routines in assembly,
 // and chooses one.
-package variant
+package isa
 
 import (
 	"fmt"
