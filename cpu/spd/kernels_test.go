@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"gpfit/internal/guard"
+	"gpfit/internal/guardedmem"
 	"gpfit/internal/isa"
 )
 
@@ -29,8 +29,8 @@ var placements = []placement{{"", guardNumbers, guardNumbers, func(*testing.T) (
 }}}
 
 func init() {
-	for _, atEnd := range guard.Ends {
-		p := placement{"at the beginning of a page", 0, guardNumbers, func(t *testing.T) (func(int) []float64, func()) { return guard.Numbers(t, atEnd) }}
+	for _, atEnd := range guardedmem.Ends {
+		p := placement{"at the beginning of a page", 0, guardNumbers, func(t *testing.T) (func(int) []float64, func()) { return guardedmem.Numbers(t, atEnd) }}
 		if atEnd {
 			p.name, p.before, p.after = "at the end of a page", guardNumbers, 0
 		}

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gpfit/internal/guard"
+	"gpfit/internal/guardedmem"
 	"gpfit/internal/isa"
 )
 
@@ -75,8 +75,8 @@ type placement func(t *testing.T) (row func(n int) []float64, check func())
 var placements = []placement{canaries}
 
 func init() {
-	for _, atEnd := range guard.Ends {
-		placements = append(placements, func(t *testing.T) (func(int) []float64, func()) { return guard.Numbers(t, atEnd) })
+	for _, atEnd := range guardedmem.Ends {
+		placements = append(placements, func(t *testing.T) (func(int) []float64, func()) { return guardedmem.Numbers(t, atEnd) })
 	}
 }
 

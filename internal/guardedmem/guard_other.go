@@ -1,7 +1,7 @@
 //go:build !linux
 
-// Package guard allocates memory between inaccessible pages, for tests of routines in assembly.
-package guard
+// Package guardedmem allocates memory between inaccessible pages, for tests of routines in assembly.
+package guardedmem
 
 import "testing"
 

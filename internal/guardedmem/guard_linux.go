@@ -1,5 +1,5 @@
-// Package guard allocates memory between inaccessible pages, for tests of routines in assembly.
-package guard
+// Package guardedmem allocates memory between inaccessible pages, for tests of routines in assembly.
+package guardedmem
 
 import (
 	"syscall"
