@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/fit/summary"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
 )
 
@@ -89,7 +89,7 @@ func (d *Difference) count(p pairing, of, best losses) {
 		}
 	}
 	for _, rows := range units {
-		a, b := of.score(pick.Values(of.values, rows)), best.score(pick.Values(best.values, rows))
+		a, b := of.score(matrixrows.Values(of.values, rows)), best.score(matrixrows.Values(best.values, rows))
 		switch {
 		case a < b:
 			d.Better++
@@ -128,7 +128,7 @@ func (p pairing) stdError(u []float64) (se, freedom float64) {
 		var means []float64
 		folds := p.byFold()
 		for _, rows := range folds {
-			means = append(means, score.Mean(pick.Values(u, rows))*float64(len(rows))*float64(len(folds))/n)
+			means = append(means, score.Mean(matrixrows.Values(u, rows))*float64(len(rows))*float64(len(folds))/n)
 		}
 		k := float64(len(means))
 		return math.Sqrt((1/k + 1/float64(p.folds-1)) * score.Variance(means)), k - 1

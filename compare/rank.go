@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"gpfit/fit/summary"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
 )
 
@@ -102,7 +102,7 @@ func (r *runner) entry(method string, of []Trial, folds int) Ranked {
 func (r *runner) scale() float64 {
 	y := r.data.Y
 	if r.split.Folds == 0 {
-		y = pick.Values(y, r.folds[0].train)
+		y = matrixrows.Values(y, r.folds[0].train)
 	}
 	m, sum := score.Mean(y), 0.0
 	for _, v := range y {

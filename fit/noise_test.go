@@ -19,8 +19,8 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/must"
-	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -134,7 +134,7 @@ func TestWeights(t *testing.T) {
 	held.Weight = slices.Clone(means.Weight)
 	held.Weight[1] = 0
 	out := mustFit(t, held, fixed)
-	kept := mustFit(t, held.Rows(append([]int{0}, pick.All(40)[2:]...)), fixed).Report
+	kept := mustFit(t, held.Rows(append([]int{0}, matrixrows.All(40)[2:]...)), fixed).Report
 	if r := out.Report; len(r.Warnings) == 0 || r.Warnings[0] != "left out 1 of 40 rows: their weight is 0" || r.NLML != kept.NLML || r.Test.NLPD != kept.Test.NLPD {
 		t.Errorf("NLML %v, without the row %v; warnings %q", r.NLML, kept.NLML, r.Warnings)
 	}

@@ -13,7 +13,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
 )
 
@@ -185,7 +185,7 @@ func (p *profiler) run(ctx context.Context, backends []device.Backend, enough fu
 		}
 	}
 	p.sessions = w.Full
-	err := p.eachTold(ctx, pick.All(len(p.points)), p.first)
+	err := p.eachTold(ctx, matrixrows.All(len(p.points)), p.first)
 	if tuned := p.tuned(); len(tuned) > 0 {
 		if err == nil && !enough() {
 			err = p.learn(ctx)
@@ -254,7 +254,7 @@ func (p *profiler) first(ctx context.Context, s *tuning.Placement, k int) error 
 
 // tuned returns the indices of the points at which other parameters are tuned.
 func (p *profiler) tuned() []int {
-	return slices.DeleteFunc(pick.All(len(p.points)), func(k int) bool { return !p.tunes(k) })
+	return slices.DeleteFunc(matrixrows.All(len(p.points)), func(k int) bool { return !p.tunes(k) })
 }
 
 // tunes reports whether other parameters are tuned at a point: there may be none.

@@ -15,7 +15,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/mean"
 )
 
@@ -151,7 +151,7 @@ func searchRows(ctx context.Context, w *tuning.Workplace, z []float64, worth flo
 // variancesAt writes the noise variances of rows that are best at z, and after them the gain.
 func variancesAt(ctx context.Context, w *tuning.Workplace, z, found []float64) error {
 	if len(w.Full) == 0 { // tuning opens its own session, after its stages on fewer rows
-		open, err := w.Open(ctx, 0, pick.All(w.Rows()))
+		open, err := w.Open(ctx, 0, matrixrows.All(w.Rows()))
 		if err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func variancesOn(ctx context.Context, s *tuning.Placement, z, found []float64) e
 		return err
 	}
 	found[n] = r.Pursue()
-	pick.Put(found[:n], r.Variance, rows, n)
+	matrixrows.Put(found[:n], r.Variance, rows, n)
 	return nil
 }
 
@@ -204,14 +204,14 @@ func candidates(ctx context.Context, s *tuning.Placement, rows []int) (*pursuit.
 	n, m, from := s.Job.N(), len(rows), s.Job.Sample
 	r := &pursuit.Suspects{N: n, Inverse: make([]float64, 0, m*m), Variance: make([]float64, m)}
 	if from.Outlying != nil {
-		r.Variance = pick.Values(from.Outlying, rows)
+		r.Variance = matrixrows.Values(from.Outlying, rows)
 	}
 	if err := s.Objective.Restore(ctx); err != nil {
 		return nil, err
 	}
 	_, _, alpha := s.Objective.Theta()
 	for t := range from.T() {
-		r.Alpha = append(r.Alpha, pick.Values(alpha[t*n:(t+1)*n], rows))
+		r.Alpha = append(r.Alpha, matrixrows.Values(alpha[t*n:(t+1)*n], rows))
 	}
 	for first := 0; first < m; first += columnsAtOnce {
 		some := rows[first:min(first+columnsAtOnce, m)]
@@ -223,7 +223,7 @@ func candidates(ctx context.Context, s *tuning.Placement, rows []int) (*pursuit.
 			return nil, err
 		}
 		for k := range some {
-			r.Inverse = append(r.Inverse, pick.Values(columns[k*n:(k+1)*n], rows)...)
+			r.Inverse = append(r.Inverse, matrixrows.Values(columns[k*n:(k+1)*n], rows)...)
 		}
 	}
 	r.Projected = r.Inverse

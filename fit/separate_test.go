@@ -16,8 +16,8 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/must"
-	"gpfit/internal/pick"
 	"gpfit/kernel"
 	"gpfit/method/experts"
 )
@@ -70,7 +70,7 @@ func alone(t *testing.T, d problem.Data, out *Outcome, o problem.Options) []*Out
 	var all []*Outcome
 	for _, rows := range out.Model.ExpertRows() {
 		part := d
-		part.N, part.X, part.Y = len(rows), pick.Rows(d.X, rows, d.N, d.D), pick.Rows(d.Y, rows, d.N, 1)
+		part.N, part.X, part.Y = len(rows), matrixrows.Rows(d.X, rows, d.N, d.D), matrixrows.Rows(d.Y, rows, d.N, 1)
 		all = append(all, mustFit(t, part, o))
 	}
 	return all

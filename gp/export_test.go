@@ -16,8 +16,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/must"
-	"gpfit/internal/pick"
 	"gpfit/kernel"
 	"gpfit/mean"
 	"gpfit/method/experts"
@@ -249,7 +249,7 @@ func separate(t testing.TB, m *Model) *Model {
 	for k, rows := range out.ExpertRows() {
 		one := out.LocalModel(k, rows)
 		weigh(t, one)
-		pick.Put(out.Alpha, one.Alpha, rows, out.N())
+		matrixrows.Put(out.Alpha, one.Alpha, rows, out.N())
 	}
 	return &out
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 	"gpfit/method/experts"
 )
@@ -38,7 +38,7 @@ func (m *Model) LocalModel(k int, rows []int) *Model {
 	for _, i := range rows {
 		one.X, one.Rows = append(one.X, m.X[i*d:(i+1)*d]...), append(one.Rows, float64(m.Row(i)))
 	}
-	one.Y, one.Alpha, one.TrainNoise = pick.Rows(m.Y, rows, n, 1), pick.Rows(m.Alpha, rows, n, 1), pick.Rows(m.TrainNoise, rows, n, 1)
+	one.Y, one.Alpha, one.TrainNoise = matrixrows.Rows(m.Y, rows, n, 1), matrixrows.Rows(m.Alpha, rows, n, 1), matrixrows.Rows(m.TrainNoise, rows, n, 1)
 	return &one
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/gp/leavegroupout"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
 	"gpfit/kernel"
 	"gpfit/method/experts"
@@ -222,7 +222,7 @@ func (l *locals) leaveOneOut(ctx context.Context, y []float64) (*LeaveOneOut, er
 		out.Places += cmp.Or(one.Places, len(one.Target))
 		from := one.columns()
 		for c, to := range out.columns() {
-			pick.Put(to, from[c], l.rows[k], len(y))
+			matrixrows.Put(to, from[c], l.rows[k], len(y))
 		}
 	}
 	if out.Places == len(y) {
@@ -267,7 +267,7 @@ func calibrateLocals(ctx context.Context, p *Posterior) (*experts.Partition, err
 	m, part := p.whole, p.whole.Experts
 	n, d := m.N(), len(m.Columns)
 	rows := part.CalibrationRows(n)
-	scaled := m.Scaling.Inputs(pick.Rows(m.X, rows, n, d))
+	scaled := m.Scaling.Inputs(matrixrows.Rows(m.X, rows, n, d))
 	own := part.Assign(kernel.NewPoints(scaled, len(rows), d))
 	all, noise := make([]experts.Opinion, len(p.locals.each)), make([]float64, n)
 	err := experts.Each(ctx, p.ws, func(k int, _ device.Workspace) (err error) {
@@ -279,7 +279,7 @@ func calibrateLocals(ctx context.Context, p *Posterior) (*experts.Partition, err
 		if err != nil {
 			return err
 		}
-		pick.Put(noise, own, trained, n)
+		matrixrows.Put(noise, own, trained, n)
 		for j, i := range rows {
 			if at, found := slices.BinarySearch(trained, i); found {
 				all[k].Variance[j] = min(variance[at], all[k].PriorVariance[j])
@@ -295,9 +295,9 @@ func calibrateLocals(ctx context.Context, p *Posterior) (*experts.Partition, err
 	}
 	var observed []float64
 	for t := range m.T() {
-		observed = append(observed, pick.Rows(m.Target(t).Scaling.Targets(m.Target(t).Y), rows, n, 1)...)
+		observed = append(observed, matrixrows.Rows(m.Target(t).Scaling.Targets(m.Target(t).Y), rows, n, 1)...)
 	}
-	return part.Calibrated(own, all, observed, pick.Rows(noise, rows, n, 1)), nil
+	return part.Calibrated(own, all, observed, matrixrows.Rows(noise, rows, n, 1)), nil
 }
 
 // leftOut returns the predictions of the training rows of a local expert from its others, in

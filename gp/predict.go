@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
@@ -311,20 +311,20 @@ func predictPiece(ctx context.Context, p *Posterior, scaled []float64, own []int
 	means, latent = make([]float64, m*count), make([]float64, m)
 	err = experts.Each(ctx, p.ws, func(k int, _ device.Workspace) error {
 		e, mine := p.locals.each[k], placesOf(k, own)
-		rows := pick.Rows(scaled, mine, m, d)
+		rows := matrixrows.Rows(scaled, mine, m, d)
 		trend, err := trend(ctx, e, rows)
 		if err != nil {
 			return err
 		}
-		pick.Put(trends, trend, mine, m)
+		matrixrows.Put(trends, trend, mine, m)
 		if !nearest {
 			all[k], err = opinion(ctx, e, scaled, count)
 			return err
 		}
 		one, err := opinion(ctx, e, rows, count)
 		if err == nil {
-			pick.Put(means, one.Mean, mine, m)
-			pick.Put(latent, one.Variance, mine, m)
+			matrixrows.Put(means, one.Mean, mine, m)
+			matrixrows.Put(latent, one.Variance, mine, m)
 		}
 		return err
 	})

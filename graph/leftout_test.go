@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/graph"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/must"
-	"gpfit/internal/pick"
 )
 
 // placeEnds are the ends of places of one to five rows.
@@ -55,8 +55,8 @@ func TestLeavePlacesOut(t *testing.T) {
 		mixed := newFixture(t, "rbf", n, 2, func(s *graph.Spec) {
 			*s = folds.spec
 			s.LeaveOneOut, s.Folds = false, nil
-			s.X, s.Y = s.X.Pick(order), pick.Rows(s.Y, order, n, 1)
-			s.Noise.Known, s.Noise.Group = pick.Rows(s.Noise.Known, order, n, 1), pick.Rows(s.Noise.Group, order, n, 1)
+			s.X, s.Y = s.X.Pick(order), matrixrows.Rows(s.Y, order, n, 1)
+			s.Noise.Known, s.Noise.Group = matrixrows.Rows(s.Noise.Known, order, n, 1), matrixrows.Rows(s.Noise.Group, order, n, 1)
 		})
 		mixed.value(t, z)
 		for what, f := range map[string]*fixture{"in order": folds, "mixed": mixed} {

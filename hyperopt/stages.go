@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // Tune fits many rows on growing, nested random subsets. Each stage begins at the ends
@@ -155,7 +155,7 @@ func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, erro
 	began := time.Now()
 	done := make([]half, len(from))
 	few, _ := fewer(t.rows)
-	workers := pick.All(t.problem.Workers(few))
+	workers := matrixrows.All(t.problem.Workers(few))
 	err := descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
 		done[k].candidate, done[k].full, done[k].end = from[k], math.Inf(1), math.Inf(1)
 		return descendHalf(ctx, t, worker, &done[k], k)
@@ -241,7 +241,7 @@ func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate)
 	if err != nil {
 		return err
 	}
-	workers := pick.All(len(objectives))
+	workers := matrixrows.All(len(objectives))
 	oracle := func(worker, k int, what string) *descent.Oracle {
 		return descent.NewOracle(objectives[worker], t.journal.Sequence(what+"-"+strconv.Itoa(k)))
 	}

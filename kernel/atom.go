@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // Atom is a function ψ whose product ψ(x)ψ(x′) occurs in a covariance function.
@@ -128,7 +128,7 @@ func levelsOf(x *Points, column, most int) []float64 {
 	if len(rows) > most {
 		return nil
 	}
-	out := pick.Values(x.Column(column), rows)
+	out := matrixrows.Values(x.Column(column), rows)
 	slices.Sort(out)
 	return out
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel/oplist"
 	"gpfit/kernel/symbolic"
 )
@@ -273,7 +273,7 @@ func NewPoints(rows []float64, n, d int) *Points {
 
 // Pick returns some of the points.
 func (p *Points) Pick(rows []int) *Points {
-	return &Points{N: len(rows), D: p.D, X: pick.Rows(p.X, rows, p.N, 1)}
+	return &Points{N: len(rows), D: p.D, X: matrixrows.Rows(p.X, rows, p.N, 1)}
 }
 
 // Places returns the points of each place, places and points in ascending order: points whose

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // ReadMask reads a split mask: one column of the table at path, whose cells are all 0 or 1 (or
@@ -73,7 +73,7 @@ func SelectMask(path string, mask []bool, t *Table) ([]bool, error) {
 	if t.Row == nil {
 		return mask, nil
 	}
-	return pick.Values(mask, t.Row), nil
+	return matrixrows.Values(mask, t.Row), nil
 }
 
 // ParseMaskFlag splits FILE or FILE:COLUMN, with COLUMN as in [ReadMask]. If a file

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/table/feature"
 )
 
@@ -317,7 +317,7 @@ func (r *Reader) append(t *Table) error {
 		if gap && r.opts.Missing == MissingDrop {
 			t.truncate(t.N)
 			if t.Row == nil {
-				t.Row = pick.All(t.N)
+				t.Row = matrixrows.All(t.N)
 			}
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/must"
-	"gpfit/internal/pick"
 )
 
 // TestReaderPieces joins pieces of a table, of all sizes, and compares with the whole table.
@@ -22,7 +22,7 @@ func TestReaderPieces(t *testing.T) {
 		}
 		whole := must.Get(ReadFrom(strings.NewReader(text), "T", opts))(t)
 		if whole.Row == nil {
-			whole.Row = pick.All(whole.N)
+			whole.Row = matrixrows.All(whole.N)
 		}
 		for most := 1; most <= 25; most++ {
 			r := must.Get(NewReader(strings.NewReader(text), "T", opts))(t)

@@ -20,7 +20,7 @@ import (
 	"gpfit/compare/baseline"
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
 	"gpfit/table/feature"
 )
@@ -105,7 +105,7 @@ func (f *Regression) HasDensity() bool {
 func (f *Regression) Predict(rows []float64, m int) (*gp.Prediction, error) {
 	var used []float64
 	for row := range slices.Chunk(rows, len(f.FeatureNames)) {
-		used = append(used, pick.Values(row, f.Columns)...)
+		used = append(used, matrixrows.Values(row, f.Columns)...)
 	}
 	return Predict(f.model, f.Scaling, mat.NewDense(m, len(f.Columns), f.Scaling.Inputs(used)))
 }

@@ -13,7 +13,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/table"
 	"gpfit/table/feature"
 )
@@ -215,16 +215,16 @@ func (o *Options) addTargets(d *problem.Data, t *table.Table) error {
 		d.Reading.Dropped += dropped
 	}
 	for q := range t.Targets {
-		d.Y = append(d.Y, pick.Rows(t.Targets[q], keep, t.N, 1)...)
+		d.Y = append(d.Y, matrixrows.Rows(t.Targets[q], keep, t.N, 1)...)
 	}
 	if len(keep) < t.N && d.Row == nil {
 		d.Row = keep
 	} else {
-		d.Row = pick.Rows(d.Row, keep, t.N, 1)
+		d.Row = matrixrows.Rows(d.Row, keep, t.N, 1)
 	}
-	d.X, d.N = pick.Rows(d.X, keep, t.N, d.D), len(keep)
-	d.Test, d.Group = pick.Rows(d.Test, keep, t.N, 1), pick.Rows(d.Group, keep, t.N, 1)
-	d.NoiseVariance, d.NoiseGroup = pick.Rows(d.NoiseVariance, keep, t.N, 1), pick.Rows(d.NoiseGroup, keep, t.N, 1)
-	d.Weight = pick.Rows(d.Weight, keep, t.N, 1)
+	d.X, d.N = matrixrows.Rows(d.X, keep, t.N, d.D), len(keep)
+	d.Test, d.Group = matrixrows.Rows(d.Test, keep, t.N, 1), matrixrows.Rows(d.Group, keep, t.N, 1)
+	d.NoiseVariance, d.NoiseGroup = matrixrows.Rows(d.NoiseVariance, keep, t.N, 1), matrixrows.Rows(d.NoiseGroup, keep, t.N, 1)
+	d.Weight = matrixrows.Rows(d.Weight, keep, t.N, 1)
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/table"
 	"gpfit/table/feature"
 )
@@ -200,8 +200,8 @@ func (r *ModelRows) Next() (Rows, error) {
 	}
 	whole := r.wholeRows(t)
 	out := Rows{X: r.buffer[:len(whole)*all], N: len(whole), Total: t.N, Noise: gp.RowNoise{
-		Known: pick.Values(t.Extra[r.options.NoiseColumn], whole), Group: pick.Values(t.ExtraText[r.options.NoiseGroup], whole), DefaultGroup: r.options.DefaultGroup,
-		Weight: pick.Values(t.Extra[r.options.weightColumn], whole),
+		Known: matrixrows.Values(t.Extra[r.options.NoiseColumn], whole), Group: matrixrows.Values(t.ExtraText[r.options.NoiseGroup], whole), DefaultGroup: r.options.DefaultGroup,
+		Weight: matrixrows.Values(t.Extra[r.options.weightColumn], whole),
 	}}
 	if len(t.Keep) > 0 {
 		out.Keep = t.Keep
@@ -215,7 +215,7 @@ func (r *ModelRows) Next() (Rows, error) {
 		}
 	}
 	for _, values := range t.Targets {
-		out.Observed = append(out.Observed, pick.Values(values, whole))
+		out.Observed = append(out.Observed, matrixrows.Values(values, whole))
 	}
 	if err := r.model.CheckNoise(out.N, out.Noise); err != nil {
 		var ne *gp.NoiseError
@@ -275,13 +275,13 @@ func (r Rows) Pick(which []int) Rows {
 		all = len(r.X) / r.N
 	}
 	out := Rows{N: len(which), Total: len(which), Reading: r.Reading, Noise: gp.RowNoise{
-		Known: pick.Values(r.Noise.Known, which), Group: pick.Values(r.Noise.Group, which), DefaultGroup: r.Noise.DefaultGroup, Weight: pick.Values(r.Noise.Weight, which),
+		Known: matrixrows.Values(r.Noise.Known, which), Group: matrixrows.Values(r.Noise.Group, which), DefaultGroup: r.Noise.DefaultGroup, Weight: matrixrows.Values(r.Noise.Weight, which),
 	}}
 	for _, i := range which {
 		out.X = append(out.X, r.X[i*all:(i+1)*all]...)
 	}
 	for _, y := range r.Observed {
-		out.Observed = append(out.Observed, pick.Values(y, which))
+		out.Observed = append(out.Observed, matrixrows.Values(y, which))
 	}
 	return out
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"gpfit/gp"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/table/feature"
 )
 
@@ -93,8 +93,8 @@ func (d Data) Names() []string {
 
 // held returns rows of the table as held-out rows.
 func (d Data) held(rows []int) (x, y []float64, noise gp.RowNoise) {
-	x, y = pick.Rows(d.X, rows, d.N, d.D), pick.Rows(d.Y, rows, d.N, 1)
-	return x, y, gp.RowNoise{Known: pick.Values(d.NoiseVariance, rows), Group: pick.Values(d.NoiseGroup, rows), Weight: pick.Values(d.Weight, rows)}
+	x, y = matrixrows.Rows(d.X, rows, d.N, d.D), matrixrows.Rows(d.Y, rows, d.N, 1)
+	return x, y, gp.RowNoise{Known: matrixrows.Values(d.NoiseVariance, rows), Group: matrixrows.Values(d.NoiseGroup, rows), Weight: matrixrows.Values(d.Weight, rows)}
 }
 
 // checkNumbers returns a [*DataError] for an input or target that is not finite.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // DefaultFolds is the number of folds of a cross-validation.
@@ -38,9 +38,9 @@ func (o Options) CriterionFolds() CrossValidation {
 // not depend on the order of the rows in the sample.
 func (s *Sample) Divide(cv CrossValidation, blocks bool) ([][]int, error) {
 	n, data := s.N(), s.Data
-	order := pick.All(n) // positions in the sample, in the order of the table
+	order := matrixrows.All(n) // positions in the sample, in the order of the table
 	slices.SortFunc(order, func(a, b int) int { return s.Rows[a] - s.Rows[b] })
-	folds, err := divideRows(n, pick.Rows(data.Group, pick.Rows(s.Rows, order, n, 1), data.N, 1), data.GroupColumn, cv, blocks)
+	folds, err := divideRows(n, matrixrows.Rows(data.Group, matrixrows.Rows(s.Rows, order, n, 1), data.N, 1), data.GroupColumn, cv, blocks)
 	for _, f := range folds {
 		for i, at := range f {
 			f[i] = order[at]
@@ -106,7 +106,7 @@ func foldBlocks(n, folds int) [][]int {
 // to the smallest fold, and sorts each fold.
 func foldUnits(units [][]int, folds int, seed uint64) [][]int {
 	order := rand.New(rand.NewPCG(seed, uint64(folds))).Perm(len(units))
-	units = pick.Values(units, order)
+	units = matrixrows.Values(units, order)
 	slices.SortStableFunc(units, func(a, b []int) int { return len(b) - len(a) })
 	parts := make([][]int, folds)
 	for _, unit := range units {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"gpfit/gp"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // holdOut marks the rows that the options hold out, and describes them for the model.
@@ -45,7 +45,7 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 		units, held.Seed = units[len(units)-count:], 0
 	} else {
 		order := rand.New(rand.NewPCG(o.Settings.Seed, holdOutStream)).Perm(len(units))[:count]
-		units = pick.Values(units, order)
+		units = matrixrows.Values(units, order)
 	}
 	d.Test = make([]bool, d.N)
 	for _, row := range slices.Concat(units...) {

@@ -9,7 +9,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/graph"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
@@ -125,7 +125,7 @@ func (s *Sample) split() error {
 			s.Rows = append(s.Rows, i)
 		}
 	}
-	s.X, s.Y = pick.Rows(d.X, s.Rows, d.N, d.D), pick.Rows(d.Y, s.Rows, d.N, 1)
+	s.X, s.Y = matrixrows.Rows(d.X, s.Rows, d.N, d.D), matrixrows.Rows(d.Y, s.Rows, d.N, 1)
 	s.TestX, s.TestY, s.TestNoise = d.held(held)
 	switch n := s.N(); {
 	case n == 0 && d.N > 0:
@@ -172,7 +172,7 @@ func constant(v []float64, first, stride int) bool {
 func inUse(rows []float64, d int, columns []int) []float64 {
 	x := make([]float64, 0, len(rows)/d*len(columns))
 	for row := range slices.Chunk(rows, d) {
-		x = append(x, pick.Values(row, columns)...)
+		x = append(x, matrixrows.Values(row, columns)...)
 	}
 	return x
 }
@@ -256,14 +256,14 @@ func (s *Sample) addNoise(none bool) error {
 			return wrong(i, v, "%v; it must be a number from 0")
 		}
 	}
-	s.Noise.Weights = pick.Rows(d.Weight, s.Rows, d.N, 1)
-	s.Noise.None, s.Noise.Known = none, pick.Rows(d.NoiseVariance, s.Rows, d.N, 1)
+	s.Noise.Weights = matrixrows.Rows(d.Weight, s.Rows, d.N, 1)
+	s.Noise.None, s.Noise.Known = none, matrixrows.Rows(d.NoiseVariance, s.Rows, d.N, 1)
 	for k, v := range s.Noise.Known {
 		if s.Noise.Known[k] = v / square; NotFinite(v / square) {
 			return wrong(s.Rows[k], v, fmt.Sprintf("%%g: that is too large for a target with a standard deviation of %g", s.Scalings[0].YScale))
 		}
 	}
-	return s.group(pick.Rows(d.NoiseGroup, s.Rows, d.N, 1))
+	return s.group(matrixrows.Rows(d.NoiseGroup, s.Rows, d.N, 1))
 }
 
 // group numbers the labels of the training rows in sorted order.
@@ -293,14 +293,14 @@ func (s *Sample) WithRows(rows []int) *Sample {
 	sub, n := *s, s.N()
 	if s.Fold != nil {
 		rows = slices.Sorted(slices.Values(rows))
-		sub.Fold = pick.Rows(s.Fold, rows, n, 1)
+		sub.Fold = matrixrows.Rows(s.Fold, rows, n, 1)
 	}
-	sub.Rows = pick.Rows(s.Rows, rows, n, 1)
-	sub.X = pick.Rows(s.X, rows, n, s.D())
-	sub.Y, sub.Targets = pick.Rows(s.Y, rows, n, 1), pick.Rows(s.Targets, rows, n, 1)
-	sub.Noise.Known, sub.Noise.Group = pick.Rows(s.Noise.Known, rows, n, 1), pick.Rows(s.Noise.Group, rows, n, 1)
-	sub.Noise.Weights = pick.Rows(s.Noise.Weights, rows, n, 1)
-	sub.Outlying = pick.Rows(s.Outlying, rows, n, 1)
+	sub.Rows = matrixrows.Rows(s.Rows, rows, n, 1)
+	sub.X = matrixrows.Rows(s.X, rows, n, s.D())
+	sub.Y, sub.Targets = matrixrows.Rows(s.Y, rows, n, 1), matrixrows.Rows(s.Targets, rows, n, 1)
+	sub.Noise.Known, sub.Noise.Group = matrixrows.Rows(s.Noise.Known, rows, n, 1), matrixrows.Rows(s.Noise.Group, rows, n, 1)
+	sub.Noise.Weights = matrixrows.Rows(s.Noise.Weights, rows, n, 1)
+	sub.Outlying = matrixrows.Rows(s.Outlying, rows, n, 1)
 	sub.Points = kernel.NewPoints(s.Scalings[0].Inputs(sub.X), len(rows), s.D())
 	return &sub
 }
@@ -310,7 +310,7 @@ func (s *Sample) WithRows(rows []int) *Sample {
 func WithOutlying(s *Sample, variance []float64) *Sample {
 	sub := *s
 	sub.Outlying, sub.Noise.Known = variance, slices.Clone(variance)
-	base := pick.Rows(s.Data.NoiseVariance, s.Rows, s.Data.N, 1)
+	base := matrixrows.Rows(s.Data.NoiseVariance, s.Rows, s.Data.N, 1)
 	for i, v := range base {
 		sub.Noise.Known[i] += v / (s.Scalings[0].YScale * s.Scalings[0].YScale)
 	}
@@ -326,7 +326,7 @@ func (s *Sample) Without(held []int) *Sample {
 		}
 	}
 	sub := s.WithRows(rest)
-	sub.TestX, sub.TestY, sub.TestNoise = s.Data.held(pick.Values(s.Rows, held))
+	sub.TestX, sub.TestY, sub.TestNoise = s.Data.held(matrixrows.Values(s.Rows, held))
 	return sub
 }
 
@@ -348,7 +348,7 @@ func (s *Sample) RowNumbers() []float64 {
 
 // FirstRows returns the first m training rows with all features, in original units.
 func (s *Sample) FirstRows(m int) []float64 {
-	return pick.Rows(s.Data.X, s.Rows[:m], s.Data.N, s.Data.D)
+	return matrixrows.Rows(s.Data.X, s.Rows[:m], s.Data.N, s.Data.D)
 }
 
 // Squares of values beyond these limits come close to the limits of double precision.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"gpfit/gp"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // WithHoldOut returns the data with the rows marked that HoldOut of o holds out, as a fit
@@ -34,12 +34,12 @@ func (d Data) Rows(rows []int) Data {
 	n := d.N
 	numbers := d.Row
 	if numbers == nil {
-		numbers = pick.All(n)
+		numbers = matrixrows.All(n)
 	}
-	d.X, d.Y, d.Row = pick.Rows(d.X, rows, n, d.D), pick.Rows(d.Y, rows, n, 1), pick.Rows(numbers, rows, n, 1)
-	d.NoiseVariance, d.NoiseGroup = pick.Rows(d.NoiseVariance, rows, n, 1), pick.Rows(d.NoiseGroup, rows, n, 1)
-	d.Weight = pick.Rows(d.Weight, rows, n, 1)
-	d.Group, d.Test = pick.Rows(d.Group, rows, n, 1), pick.Rows(d.Test, rows, n, 1)
+	d.X, d.Y, d.Row = matrixrows.Rows(d.X, rows, n, d.D), matrixrows.Rows(d.Y, rows, n, 1), matrixrows.Rows(numbers, rows, n, 1)
+	d.NoiseVariance, d.NoiseGroup = matrixrows.Rows(d.NoiseVariance, rows, n, 1), matrixrows.Rows(d.NoiseGroup, rows, n, 1)
+	d.Weight = matrixrows.Rows(d.Weight, rows, n, 1)
+	d.Group, d.Test = matrixrows.Rows(d.Group, rows, n, 1), matrixrows.Rows(d.Test, rows, n, 1)
 	d.N = len(rows)
 	return d
 }

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 )
 
@@ -37,7 +37,7 @@ func (j *Prepared) Groups() []int {
 func twins(x *kernel.Points, median float64) []int {
 	radius := twinShare * median * math.Pow(float64(x.N), -1/float64(x.D))
 	along, columns := projected(x), kernel.Columns(x.D)
-	order, place := pick.All(x.N), make([]int, x.N)
+	order, place := matrixrows.All(x.N), make([]int, x.N)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(along[a], along[b]) })
 	for a, i := range order {
 		place[i] = a

@@ -19,7 +19,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // Tuner tunes one job on a workplace and returns its report and its model, which is nil
@@ -46,7 +46,7 @@ func Tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	slices.SortStableFunc(order, func(a, b *localJob) int { return cmp.Compare(len(b.rows), len(a.rows)) })
 	done := progress(j, all)
 	var cancelled error
-	err = descent.SideBySide(ctx, len(order), pick.All(w.Workers(j.Experts.Largest())), func(running context.Context, worker, i int) error {
+	err = descent.SideBySide(ctx, len(order), matrixrows.All(w.Workers(j.Experts.Largest())), func(running context.Context, worker, i int) error {
 		p, began := order[i], time.Now()
 		p.try(running, p.job, w, worker, log.Part(fmt.Sprintf("expert-%d-", p.index)), tune)
 		if ctx.Err() != nil && p.model == nil && !j.Options.DiscardCancelled {
@@ -138,8 +138,8 @@ func model(j *tuning.Job, all []*localJob) *gp.Model {
 		m.Targets[t].NLML = 0
 	}
 	for _, p := range all {
-		pick.Put(m.Alpha, p.model.Alpha, p.rows, s.N())
-		pick.Put(m.TrainNoise, p.model.TrainNoise, p.rows, s.N())
+		matrixrows.Put(m.Alpha, p.model.Alpha, p.rows, s.N())
+		matrixrows.Put(m.TrainNoise, p.model.TrainNoise, p.rows, s.N())
 		m.Locals = append(m.Locals, gp.NewLocal(p.model))
 		m.NLML += p.model.NLML
 		for t := range m.Targets {

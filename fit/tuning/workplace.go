@@ -10,7 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // Workplace is a job with its devices, on which tuning opens the job, on some or all of its rows.
@@ -36,7 +36,7 @@ func (w *Workplace) EqualRows() int {
 	if w.Job.Experts != nil || n < 2 {
 		return n
 	}
-	some := w.Job.On(w.Job.Sample.WithRows(pick.All(n - 1)))
+	some := w.Job.On(w.Job.Sample.WithRows(matrixrows.All(n - 1)))
 	if b := device.For(w.Backends[0], w.Job.workload()); b.Supports(some.workload()) != nil {
 		return device.DenseSize(b.Plan(w.Job.workload()), n)
 	}

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // Metric is an approximation of a Hessian ∂²f/∂z², symmetric, p×p in row-major order.
@@ -155,7 +155,7 @@ func (m *model) promise(index []int, g []float64) float64 {
 	if len(index) == 0 {
 		return 0
 	}
-	part := pick.Values(g, index)
+	part := matrixrows.Values(g, index)
 	x, ok := m.solve(index, part)
 	if !ok {
 		return math.Inf(1)

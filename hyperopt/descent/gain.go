@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // The promise of the quadratic model alone is no reason to stop. Its curvatures are
@@ -63,7 +63,7 @@ func (q *quasiNewton) nothingLeft(index []int, tolerance float64) (bool, error) 
 	if !ok {
 		return false, nil
 	}
-	g, h := pick.Values(q.at.G, index), newRestriction(b.matrix)
+	g, h := matrixrows.Values(q.at.G, index), newRestriction(b.matrix)
 	v := b.mixed(g)
 	for range min(len(index), gainProducts) {
 		hv, ok, err := q.product(index, v, tolerance)

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // The end of a descent of a [Curved] function: Newton steps within a trust region (N&W chapter 4),
@@ -333,7 +333,7 @@ func (t *trust) propose(p Point) (s []float64, promise float64) {
 	b, index, own := model{len(p.Z), t.b}, t.space.moving(p), t.far.gradient(p)
 	g, room := slices.Clone(own), t.radius*t.radius
 	for len(index) > 0 && room > 0 {
-		part := minimum(b.part(index), pick.Values(g, index), math.Sqrt(room))
+		part := minimum(b.part(index), matrixrows.Values(g, index), math.Sqrt(room))
 		if part == nil {
 			return nil, 0
 		}

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
 	"gpfit/kernel"
 )
@@ -91,7 +91,7 @@ func leaveOut(ctx context.Context, w *workspace, t Training, seed uint64) (*left
 			}
 		}
 	}
-	return newLeftOut(own, all, pick.Rows(t.Residual, rows, n, 1), noise, nil), nil
+	return newLeftOut(own, all, matrixrows.Rows(t.Residual, rows, n, 1), noise, nil), nil
 }
 
 // calibrationSample returns up to count of n rows with which to calibrate experts, ascending.
@@ -216,7 +216,7 @@ func newLeftOut(own []int, all []Opinion, observed, noise []float64, trust []Tru
 
 // pick returns the opinion at some of m points.
 func (o Opinion) pick(rows []int, m int) Opinion {
-	return Opinion{pick.Rows(o.PriorMean, rows, m, 1), pick.Rows(o.PriorVariance, rows, m, 1), pick.Rows(o.Mean, rows, m, 1), pick.Rows(o.Variance, rows, m, 1)}
+	return Opinion{matrixrows.Rows(o.PriorMean, rows, m, 1), matrixrows.Rows(o.PriorVariance, rows, m, 1), matrixrows.Rows(o.Mean, rows, m, 1), matrixrows.Rows(o.Variance, rows, m, 1)}
 }
 
 // opinions returns what the experts say at the points xs, with the weights alpha. They share
@@ -231,7 +231,7 @@ func (w *workspace) opinions(ctx context.Context, prog *kernel.Program, theta, a
 	err := w.each(ctx, square, func(k int, e *expert) error {
 		o := Opinion{PriorMean: nothing, PriorVariance: prior, Mean: make([]float64, len(nothing)), Variance: make([]float64, m)}
 		all[k] = o
-		err := e.ws.Predict(ctx, prog, theta, pick.Rows(alpha, e.rows, w.x.N, 1), xs, o.Mean, o.Variance)
+		err := e.ws.Predict(ctx, prog, theta, matrixrows.Rows(alpha, e.rows, w.x.N, 1), xs, o.Mean, o.Variance)
 		for i, reduction := range o.Variance {
 			o.Variance[i] = prior[i] - reduction
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gpfit/device"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 )
 
@@ -26,7 +26,7 @@ func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 		if err != nil {
 			return err
 		}
-		return c.MultiplyDerivatives(ctx, prog, theta, pick.Rows(vectors, e.rows, w.x.N, 1), m, own)
+		return c.MultiplyDerivatives(ctx, prog, theta, matrixrows.Rows(vectors, e.rows, w.x.N, 1), m, own)
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 const (
@@ -72,7 +72,7 @@ func (p *points) row(i int) []float64 { return p.rows[i*p.d : (i+1)*p.d] }
 
 // pick returns some of the rows.
 func (p *points) pick(which []int) *points {
-	return &points{n: len(which), d: p.d, rows: pick.Rows(p.rows, which, p.n, p.d)}
+	return &points{n: len(which), d: p.d, rows: matrixrows.Rows(p.rows, which, p.n, p.d)}
 }
 
 // sample draws rows without replacement.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 )
 
 // Each calls do with the index and the workspace of each expert of a workspace of [Partition.On],
@@ -69,7 +69,7 @@ func (p *Partition) Calibrated(own []int, all []Opinion, observed, noise []float
 		for q, o := range all {
 			opinions[q] = o.pick(rows, len(own))
 		}
-		out.Trust[k] = trustOf(k, opinions, pick.Rows(observed, rows, len(own), 1), pick.Rows(noise, rows, len(own), 1))
+		out.Trust[k] = trustOf(k, opinions, matrixrows.Rows(observed, rows, len(own), 1), matrixrows.Rows(noise, rows, len(own), 1))
 	}
 	out.judge(newLeftOut(own, all, observed, noise, out.Trust).scores())
 	return &out

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"gpfit/device"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 )
 
@@ -22,7 +22,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	if w.backend.partition.Combine == Nearest || len(w.experts) == 1 {
 		return w.predictNearest(ctx, prog, theta, alpha, xs, mean, reduction)
 	}
-	which := pick.All(xs.N)
+	which := matrixrows.All(xs.N)
 	for first := 0; first < xs.N; first += predictPiece {
 		piece := which[first:min(first+predictPiece, xs.N)]
 		all, err := w.opinions(ctx, prog, theta, alpha, xs.Pick(piece))
@@ -30,7 +30,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			return err
 		}
 		means, sums := combine(make([]int, len(piece)), all, nil)
-		pick.Put(mean, means, piece, xs.N)
+		matrixrows.Put(mean, means, piece, xs.N)
 		for i, c := range sums {
 			c.temperature = cmp.Or(w.backend.partition.Temperature, 1)
 			if reduction != nil {
@@ -59,7 +59,7 @@ func (w *workspace) predictNearest(ctx context.Context, prog *kernel.Program, th
 		if len(asked[k]) == 0 {
 			return nil
 		}
-		m, own := len(asked[k]), pick.Rows(alpha, e.rows, w.x.N, 1)
+		m, own := len(asked[k]), matrixrows.Rows(alpha, e.rows, w.x.N, 1)
 		means := make([]float64, len(own)/len(e.rows)*m)
 		var reductions []float64
 		if reduction != nil {
@@ -68,9 +68,9 @@ func (w *workspace) predictNearest(ctx context.Context, prog *kernel.Program, th
 		if err := e.ws.Predict(ctx, prog, theta, own, xs.Pick(asked[k]), means, reductions); err != nil {
 			return err
 		}
-		pick.Put(mean, means, asked[k], xs.N)
+		matrixrows.Put(mean, means, asked[k], xs.N)
 		if reduction != nil {
-			pick.Put(reduction, reductions, asked[k], xs.N)
+			matrixrows.Put(reduction, reductions, asked[k], xs.N)
 		}
 		return nil
 	})

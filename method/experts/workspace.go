@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 )
 
@@ -140,7 +140,7 @@ func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 	err := w.each(ctx, cube, func(_ int, e *expert) error {
 		own := noise
 		if len(noise) > 1 {
-			own = pick.Rows(noise, e.rows, w.x.N, 1)
+			own = matrixrows.Rows(noise, e.rows, w.x.N, 1)
 		}
 		return e.ws.Form(ctx, prog, theta, own)
 	})
@@ -179,11 +179,11 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 // eachPart overwrites the rows of b that belong to each expert by what do makes of them.
 func (w *workspace) eachPart(ctx context.Context, b []float64, do func(e *expert, own []float64) error) error {
 	return w.each(ctx, square, func(_ int, e *expert) error {
-		own := pick.Rows(b, e.rows, w.x.N, 1)
+		own := matrixrows.Rows(b, e.rows, w.x.N, 1)
 		if err := do(e, own); err != nil {
 			return err
 		}
-		pick.Put(b, own, e.rows, w.x.N)
+		matrixrows.Put(b, own, e.rows, w.x.N)
 		return nil
 	})
 }
@@ -208,7 +208,7 @@ func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, mi
 		if err != nil {
 			return err
 		}
-		return inverse.ContractDiagonal(ctx, own, pick.Rows(middle, e.rows, w.x.N, 1), prog, theta, grad, diag)
+		return inverse.ContractDiagonal(ctx, own, matrixrows.Rows(middle, e.rows, w.x.N, 1), prog, theta, grad, diag)
 	})
 }
 
@@ -219,11 +219,11 @@ func (w *workspace) contract(ctx context.Context, adj device.Adjoint, grad, diag
 	err := w.each(ctx, cube, func(k int, e *expert) error {
 		parts[k] = make([]float64, len(grad))
 		ownDiagonal := make([]float64, len(e.rows))
-		own := device.Adjoint{Inv: adj.Inv, Outer: adj.Outer, Vectors: pick.Rows(adj.Vectors, e.rows, w.x.N, 1)}
+		own := device.Adjoint{Inv: adj.Inv, Outer: adj.Outer, Vectors: matrixrows.Rows(adj.Vectors, e.rows, w.x.N, 1)}
 		if err := one(e, own, parts[k], ownDiagonal); err != nil {
 			return err
 		}
-		pick.Put(diag, ownDiagonal, e.rows, w.x.N)
+		matrixrows.Put(diag, ownDiagonal, e.rows, w.x.N)
 		return nil
 	})
 	if err != nil {
@@ -252,7 +252,7 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 		if err := inverse.InverseDiagonal(ctx, own); err != nil {
 			return err
 		}
-		pick.Put(dst, own, e.rows, w.x.N)
+		matrixrows.Put(dst, own, e.rows, w.x.N)
 		return nil
 	})
 }

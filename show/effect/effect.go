@@ -14,7 +14,7 @@ import (
 
 	"gpfit/fit/dataset"
 	"gpfit/gp"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/show/plotting"
 	"gpfit/table/feature"
 )
@@ -211,7 +211,7 @@ func ByRelevance(ctx context.Context, m *gp.Model, columns []Variable, threads, 
 	for at, score := range scores { // nil if there are too many columns to know
 		byFeature[m.Columns[at]] = score
 	}
-	order := pick.All(len(columns))
+	order := matrixrows.All(len(columns))
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(columns[b].Relevance(byFeature), columns[a].Relevance(byFeature))
 	})

@@ -11,7 +11,7 @@ import (
 
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 	"gpfit/show/effect"
 	"gpfit/show/page"
@@ -60,7 +60,7 @@ func (s *subject) findAxes() error {
 	for _, r := range s.relevance {
 		byFeature[r.Index] = r.Relevance
 	}
-	order := pick.All(len(columns))
+	order := matrixrows.All(len(columns))
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(columns[b].Relevance(byFeature), columns[a].Relevance(byFeature))
 	})

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/lapack64"
 
-	"gpfit/internal/pick"
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 )
 
@@ -57,7 +57,7 @@ func New(prog *kernel.Program, all *kernel.Points, targets []float64) *Scan {
 	s := &Scan{evaluator: kernel.NewEvaluator(prog), rows: all.Pick(rows), most: min(float64(all.N)/2, maxTurns),
 		matrix: blas64.Symmetric{N: n, Stride: n, Uplo: blas.Lower, Data: make([]float64, n*n)}}
 	for y := range slices.Chunk(targets, all.N) {
-		y = pick.Values(y, rows)
+		y = matrixrows.Values(y, rows)
 		floats.AddConst(-floats.Sum(y)/float64(n), y)
 		s.targets = append(s.targets, y)
 	}

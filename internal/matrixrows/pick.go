@@ -1,5 +1,5 @@
-// Package pick takes rows out of matrices that are slices, and puts rows back.
-package pick
+// Package matrixrows takes rows out of matrices that are slices, and puts rows back.
+package matrixrows
 
 // Rows returns the given rows of the n×d row-major matrices in v, one matrix after the other; nil
 // for no rows or no matrix. With d = 1 these are the columns of n numbers of a matrix that is stored by column.
