@@ -17,16 +17,16 @@ import (
 	"gpfit/batch/rundir"
 	"gpfit/batch/slurm"
 	"gpfit/batch/spec"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/fit/problem"
 	"gpfit/option"
 )
 
-func runBatch(c *frame.Command) error {
+func runBatch(c *cli.Command) error {
 	path := c.Args[0]
 	if _, err := problem.FindMethod(c.Jobs.Compute.Method, gpfit.Methods(), c.Jobs.Fit); err != nil {
 		return err
@@ -105,7 +105,7 @@ func openNew(out string, shared bool, build func() (*rundir.Manifest, []byte, er
 	return r, lock, err
 }
 
-func runResume(c *frame.Command) error {
+func runResume(c *cli.Command) error {
 	run, err := runs.New(c)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func takeOver(ctx context.Context, msg *messages.Writer, r *rundir.Run) error {
 	return r.Replace(m, text)
 }
 
-func runShow(c *frame.Command) error {
+func runShow(c *cli.Command) error {
 	format := c.Output.Format
 	if f, ok := c.Out.(interface{ Fd() uintptr }); ok && format == "parquet" && c.Output.Out == "" && term.IsTerminal(int(f.Fd())) {
 		return exit.Usagef("--format parquet cannot go to a terminal: give --out FILE")

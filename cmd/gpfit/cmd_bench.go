@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"gpfit"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/compare/speed"
 	"gpfit/device"
 	"gpfit/fit"
@@ -16,7 +16,7 @@ import (
 	"gpfit/fit/tuning"
 )
 
-func runBench(c *frame.Command) error {
+func runBench(c *cli.Command) error {
 	if err := c.CheckOutputs([]string{c.Bench.Table}); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func runBench(c *frame.Command) error {
 }
 
 // measuredTable reads --data or makes the synthetic table.
-func measuredTable(c *frame.Command) (problem.Data, error) {
+func measuredTable(c *cli.Command) (problem.Data, error) {
 	o, n := c.Bench, slices.Max(c.Bench.Rows)
 	if o.Table == "" {
 		if err := speed.CheckSize(n, o.Columns); err != nil {
@@ -66,7 +66,7 @@ func measuredTable(c *frame.Command) (problem.Data, error) {
 }
 
 // benchJobs prepares one job for every n.
-func benchJobs(c *frame.Command) ([]*tuning.Job, error) {
+func benchJobs(c *cli.Command) ([]*tuning.Job, error) {
 	data, err := measuredTable(c)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func benchJobs(c *frame.Command) ([]*tuning.Job, error) {
 }
 
 // openAll opens the devices of the list, each once.
-func openAll(c *frame.Command) (*gpfit.OpenDevices, error) {
+func openAll(c *cli.Command) (*gpfit.OpenDevices, error) {
 	o, err := c.OpenDevices(device.Workload{}, false)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func openAll(c *frame.Command) (*gpfit.OpenDevices, error) {
 }
 
 // measure measures every n on every device and prints each result at once.
-func measure(c *frame.Command, out *speed.Printer, opened *gpfit.OpenDevices, jobs []*tuning.Job) ([]*speed.Result, error) {
+func measure(c *cli.Command, out *speed.Printer, opened *gpfit.OpenDevices, jobs []*tuning.Job) ([]*speed.Result, error) {
 	var results []*speed.Result
 	for _, b := range opened.Backends {
 		limit, err := speed.DgemmRate(c.Ctx, b)
@@ -136,7 +136,7 @@ func measure(c *frame.Command, out *speed.Printer, opened *gpfit.OpenDevices, jo
 }
 
 // machine describes the processor, the program and the data of the measurements.
-func machine(c *frame.Command, job *tuning.Job) *speed.Machine {
+func machine(c *cli.Command, job *tuning.Job) *speed.Machine {
 	build := thisBuild()
 	synthetic := fmt.Sprintf("synthetic, d = %d, seed %d: %s", c.Bench.Columns, c.Data.Seed, speed.SyntheticText)
 	return &speed.Machine{

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gpfit/cmd/gpfit/internal/audit"
-	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/fit/problem"
 )
 
@@ -22,7 +22,7 @@ type checkView struct {
 	Cure          string `json:"cure,omitempty"`
 }
 
-func runCheck(c *frame.Command) error {
+func runCheck(c *cli.Command) error {
 	wrong := 0
 	for _, path := range c.Args {
 		results, err := audit.Path(c.Ctx, path, func(text string) { c.Msg.Status("%s", text) })
@@ -46,7 +46,7 @@ func runCheck(c *frame.Command) error {
 }
 
 // printCheck prints a result as a line.
-func printCheck(c *frame.Command, r audit.Statement) error {
+func printCheck(c *cli.Command, r audit.Statement) error {
 	if c.Output.JSON {
 		return json.NewEncoder(c.Out).Encode(checkView{"check", 1, r.File, r.Kind, r.Job, r.Fault == "", r.Checked, r.Fault, r.Cure})
 	}

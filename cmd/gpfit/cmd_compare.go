@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"gpfit"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/compare"
@@ -26,15 +26,15 @@ import (
 
 // tableOfTrials checks that the command can write its files, and returns the file of --out,
 // nil if there is none.
-func tableOfTrials(c *frame.Command) (*output.File, error) {
-	if err := c.CheckOutputs(c.Inputs(c.Args[0]), frame.Destination("plot-sizes", c.Plot.Sizes), frame.Destination("plot-errors", c.Plot.Errors)); err != nil || c.Output.Out == "" {
+func tableOfTrials(c *cli.Command) (*output.File, error) {
+	if err := c.CheckOutputs(c.Inputs(c.Args[0]), cli.Destination("plot-sizes", c.Plot.Sizes), cli.Destination("plot-errors", c.Plot.Errors)); err != nil || c.Output.Out == "" {
 		return nil, err
 	}
 	return output.Choose(c.Output.Out, "", false, output.CSV, output.JSONLines, output.Parquet)
 }
 
 // compareOptions returns the settings of the comparison, with its progress messages.
-func compareOptions(c *frame.Command) compare.Options {
+func compareOptions(c *cli.Command) compare.Options {
 	o := c.Compare
 	o.Events, o.Curves = c.Events(), c.Plot.Path != ""
 	var stages bool
@@ -67,7 +67,7 @@ func compareOptions(c *frame.Command) compare.Options {
 	return o
 }
 
-func runCompare(c *frame.Command) error {
+func runCompare(c *cli.Command) error {
 	file, err := tableOfTrials(c)
 	if err != nil {
 		return err
@@ -105,12 +105,12 @@ func runCompare(c *frame.Command) error {
 }
 
 // compares reports whether a method is to be compared.
-func compares(c *frame.Command, method string) bool {
+func compares(c *cli.Command, method string) bool {
 	return c.Compare.Methods == nil || slices.Contains(c.Compare.Methods, method)
 }
 
 // noteCost says before a long comparison of n rows which method will take most of its time.
-func noteCost(c *frame.Command, n int) {
+func noteCost(c *cli.Command, n int) {
 	const method, long = "kernel-ridge", 5000
 	if n > long && compares(c, method) {
 		c.Msg.Note("%s takes about 30·n³ operations on the CPU, which is long for %d rows: --subsample takes fewer rows, --methods leaves it out", method, n)
@@ -118,7 +118,7 @@ func noteCost(c *frame.Command, n int) {
 }
 
 // openForKernels opens the devices for the Gaussian processes, none if --methods leaves them out.
-func openForKernels(c *frame.Command, data problem.Data) (*gpfit.OpenDevices, error) {
+func openForKernels(c *cli.Command, data problem.Data) (*gpfit.OpenDevices, error) {
 	if !compares(c, "gp") {
 		return &gpfit.OpenDevices{}, nil
 	}
@@ -133,7 +133,7 @@ func openForKernels(c *frame.Command, data problem.Data) (*gpfit.OpenDevices, er
 }
 
 // finishCompare writes files and prints the comparison, and returns how it ended.
-func finishCompare(c *frame.Command, file *output.File, date func(float64) time.Time, r *compare.Result, runErr error) error {
+func finishCompare(c *cli.Command, file *output.File, date func(float64) time.Time, r *compare.Result, runErr error) error {
 	for i := range r.Methods {
 		r.Methods[i].Error = messages.Flags(r.Methods[i].Error)
 	}

@@ -7,8 +7,8 @@ import (
 	"io"
 
 	"gpfit"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/devices"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/method/mpi"
 )
 
@@ -41,7 +41,7 @@ type methodView struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-func runDevices(c *frame.Command) error {
+func runDevices(c *cli.Command) error {
 	o := c.Compute
 	choice, err := devices.Choose(c.Ctx, o.Device)
 	v := &devicesView{Type: "devices", SchemaVersion: 1, Chosen: choice.Device, Reason: choice.Reason, Asked: choice.Asked, Unknown: err != nil}

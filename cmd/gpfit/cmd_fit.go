@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
@@ -50,7 +50,7 @@ func tellExperts(msg *messages.Writer) func(done, all int, left time.Duration) {
 }
 
 // saveModel writes the model of an outcome to the file of --out.
-func saveModel(c *frame.Command, o *fit.Outcome) error {
+func saveModel(c *cli.Command, o *fit.Outcome) error {
 	save := atomicfile.Keep // another program may have made the file while the fit ran
 	if c.Output.Force {
 		save = atomicfile.Write
@@ -69,7 +69,7 @@ type earlyModel struct{ file os.FileInfo }
 
 // saveEarly writes the model to the file of --out, and returns nil if it cannot: the fit goes on, and
 // says at its end what is wrong with the file.
-func saveEarly(c *frame.Command, o *fit.Outcome) *earlyModel {
+func saveEarly(c *cli.Command, o *fit.Outcome) *earlyModel {
 	if atomicfile.IsDirect(c.Output.Out) {
 		return nil // a pipe or a device takes one model
 	}
@@ -97,7 +97,7 @@ func (e *earlyModel) unchanged(path string) bool {
 	return err == nil && os.SameFile(now, e.file) && now.ModTime().Equal(e.file.ModTime()) && now.Size() == e.file.Size()
 }
 
-func runFit(c *frame.Command) error {
+func runFit(c *cli.Command) error {
 	path := c.Args[0]
 	from, err := c.StartModel()
 	if err != nil {
@@ -146,7 +146,7 @@ func runFit(c *frame.Command) error {
 }
 
 // afterTuning names what a fit does after its tuning and may take as long.
-func afterTuning(c *frame.Command) string {
+func afterTuning(c *cli.Command) string {
 	var parts []string
 	if c.Fit.Posterior != "" {
 		parts = append(parts, "the posterior")
@@ -158,12 +158,12 @@ func afterTuning(c *frame.Command) string {
 }
 
 // recordedOptions returns the options that a model's record has.
-func recordedOptions(c *frame.Command) map[string]string {
+func recordedOptions(c *cli.Command) map[string]string {
 	return c.Texts("out", "force", "json", "quiet", "report", "posterior-out")
 }
 
 // advise adds to the advice in a report the command that follows it. A new fit writes a model of its own.
-func advise(c *frame.Command, r *summary.Report) {
+func advise(c *cli.Command, r *summary.Report) {
 	r.Judge()
 	next := r.Verdict.Next
 	switch {
@@ -185,8 +185,8 @@ func advise(c *frame.Command, r *summary.Report) {
 
 // checkFiles checks that a fit to the table at path can write its files, and completes the
 // name of the model.
-func checkFiles(c *frame.Command, path string) error {
-	model := frame.Destination("out", c.Output.Out)
+func checkFiles(c *cli.Command, path string) error {
+	model := cli.Destination("out", c.Output.Out)
 	if model.Path == "" {
 		model.Path, model.Other = output.ModelName(path), output.DistinctName(path)
 		c.Output.Out = model.Path
@@ -195,13 +195,13 @@ func checkFiles(c *frame.Command, path string) error {
 	c.Output.Force = c.Output.Force || output.Continues(c.Output.Out, c.Fit.Checkpoint, path, recordedOptions(c))
 	checkpoint := output.Destination{Flag: "checkpoint", Path: c.Fit.Checkpoint, Continued: true}
 	return output.Check(c.Output.Force, []output.Destination{
-		model, frame.Destination("posterior-out", c.Output.Draws), frame.Destination("report", c.Output.Page), checkpoint,
+		model, cli.Destination("posterior-out", c.Output.Draws), cli.Destination("report", c.Output.Page), checkpoint,
 	}, c.Inputs(path, c.From)...)
 }
 
 // finishFit prints the result, writes the model and returns how the fit ended.
 // The result is printed even if the model cannot be written.
-func finishFit(c *frame.Command, job *frame.OpenJob, o *fit.Outcome, fitErr error) error {
+func finishFit(c *cli.Command, job *cli.OpenJob, o *fit.Outcome, fitErr error) error {
 	o.Report.Interrupted = problem.IsCancelled(fitErr)
 	plan := job.Plan(job.Backends[0])
 	o.Report.PlannedBytes, o.Report.PeakBytes = plan.HostBytes()+plan.DeviceBytes(), hostmem.Peak()
@@ -235,12 +235,12 @@ func finishFit(c *frame.Command, job *frame.OpenJob, o *fit.Outcome, fitErr erro
 	return nil
 }
 
-func runNLML(c *frame.Command) error {
+func runNLML(c *cli.Command) error {
 	path := c.Args[0]
 	if c.Run.Dry {
 		return plan(c, c.Fit)
 	}
-	if err := c.CheckOutputs(c.Inputs(path), frame.Destination("graph", c.Output.Graph)); err != nil {
+	if err := c.CheckOutputs(c.Inputs(path), cli.Destination("graph", c.Output.Graph)); err != nil {
 		return err
 	}
 	job, err := c.OpenJob(path, c.Fit, c.Events(), true)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/compare/companion"
 	"gpfit/fit/summary"
@@ -17,7 +17,7 @@ import (
 	"gpfit/internal/textform"
 )
 
-func runInspect(c *frame.Command) error {
+func runInspect(c *cli.Command) error {
 	inspect := inspectModel
 	switch path := c.Args[0]; {
 	case journal.IsJournal(path):
@@ -68,7 +68,7 @@ type modelView struct {
 	Names []string `json:"-"`
 }
 
-func inspectModel(path string) (frame.Reported, error) {
+func inspectModel(path string) (cli.Reported, error) {
 	m, info, err := gp.Inspect(path)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func inspectModel(path string) (frame.Reported, error) {
 	return v, nil
 }
 
-// Text implements [frame.Reported].
+// Text implements [cli.Reported].
 func (v *modelView) Text() string { return view("model", v) }
 
 // Options returns the options of the fit as flags, in the order of their names.
@@ -131,7 +131,7 @@ type regressionView struct {
 	Weights    map[string]float64 `json:"weights,omitempty"`
 }
 
-func inspectRegression(path string) (frame.Reported, error) {
+func inspectRegression(path string) (cli.Reported, error) {
 	f, info, err := companion.Load(path)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func inspectRegression(path string) (frame.Reported, error) {
 	return v, nil
 }
 
-// Text implements [frame.Reported].
+// Text implements [cli.Reported].
 func (v *regressionView) Text() string { return view("regression", v) }
 
 // checkpointView describes a checkpoint.
@@ -174,7 +174,7 @@ type descentView struct {
 	Best        *float64 `json:"best"`
 }
 
-func inspectCheckpoint(path string) (frame.Reported, error) {
+func inspectCheckpoint(path string) (cli.Reported, error) {
 	s, err := journal.Inspect(path)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (d descentView) Lowest() string {
 	return fmt.Sprintf("%.6f", *d.Best)
 }
 
-// Text implements [frame.Reported].
+// Text implements [cli.Reported].
 func (v *checkpointView) Text() string { return view("checkpoint", v) }
 
 // recordOf reads the record of the fit in a model file. Errors are [*gp.FileError].

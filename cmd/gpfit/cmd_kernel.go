@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/fit"
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
@@ -20,7 +20,7 @@ import (
 	"gpfit/table"
 )
 
-func runKernelCheck(c *frame.Command) error {
+func runKernelCheck(c *cli.Command) error {
 	switch n := len(c.Args); {
 	case n == 0 && c.Kernel.Matrix+c.Kernel.Table != "":
 		return runGiven(c)
@@ -59,7 +59,7 @@ func runKernelCheck(c *frame.Command) error {
 }
 
 // runGiven checks values from a file.
-func runGiven(c *frame.Command) error {
+func runGiven(c *cli.Command) error {
 	path, read := c.Kernel.Matrix, readMatrix
 	if c.Kernel.Table != "" {
 		path, read = c.Kernel.Table, readPairs
@@ -85,7 +85,7 @@ func disproved(finding string, verdict error) error {
 }
 
 // checkedPoints reads DATA if it is given, and otherwise draws a table.
-func checkedPoints(c *frame.Command, opts *problem.Options) (problem.Data, error) {
+func checkedPoints(c *cli.Command, opts *problem.Options) (problem.Data, error) {
 	if len(c.Args) > 1 {
 		return c.Table(c.Args[1])
 	}
@@ -127,7 +127,7 @@ type givenReport struct {
 	Kernelhood kernel.Kernelhood `json:"-"`
 }
 
-// Text implements [frame.Reported].
+// Text implements [cli.Reported].
 func (r *givenReport) Text() string { return view("kernel-values", r) }
 
 // givenValues are the values at all pairs of n points, row-major.
@@ -189,14 +189,14 @@ func givenVerdict(h kernel.Kernelhood, names []string, told bool) string {
 }
 
 // readGiven reads a table of numbers.
-func readGiven(c *frame.Command, path string, o dataset.Options) (problem.Data, error) {
+func readGiven(c *cli.Command, path string, o dataset.Options) (problem.Data, error) {
 	o.Header, o.Decimal, o.TextEncoding, o.Features, o.Exclude, o.Columns = c.Data.Header, c.Data.Decimal, c.Data.TextEncoding, c.Data.Features, c.Data.Exclude, c.Data.Columns
 	o.Columns.Codes = true
 	return flags.ReadTable(c.Ctx, path, c.In, o)
 }
 
 // readMatrix reads a square matrix.
-func readMatrix(c *frame.Command, path string) (*givenValues, error) {
+func readMatrix(c *cli.Command, path string) (*givenValues, error) {
 	data, err := readGiven(c, path, dataset.Options{NoTarget: true})
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func labelsOf(data problem.Data) [][]string {
 }
 
 // readPairs reads a table of k(x, x'): the columns of x, the columns of x', and the values.
-func readPairs(c *frame.Command, path string) (*givenValues, error) {
+func readPairs(c *cli.Command, path string) (*givenValues, error) {
 	data, err := readGiven(c, path, dataset.Options{Target: c.Data.Target})
 	if err != nil {
 		return nil, err

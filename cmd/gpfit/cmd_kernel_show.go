@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/gp"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
@@ -16,7 +16,7 @@ import (
 	"gpfit/show/plotting"
 )
 
-func runKernelShow(c *frame.Command) error {
+func runKernelShow(c *cli.Command) error {
 	o := c.Kernel
 	if o.Along >= o.Columns {
 		return exit.Usagef("--along %d: must be the index of one of %d columns, from 0; --columns sets their number", o.Along, o.Columns)
@@ -309,7 +309,7 @@ func (k *kernelShow) sliceChart() plotting.Chart {
 	return c
 }
 
-// Text implements [frame.Reported].
+// Text implements [cli.Reported].
 func (k *kernelShow) Text() string { return view("kernel-show", k) }
 
 // Listed returns the indices of the points that the text lists.

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"io"
 
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit/columns"
 	"gpfit/gp"
 )
 
-func runLOO(c *frame.Command) error {
+func runLOO(c *cli.Command) error {
 	file, err := c.File()
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func runLOO(c *frame.Command) error {
 	return nil
 }
 
-func runWeights(c *frame.Command) error {
+func runWeights(c *cli.Command) error {
 	path := c.Args[0]
 	file, err := output.Choose(c.Output.Out, "", c.Output.JSON, output.CSV, output.JSON)
 	if err != nil {
@@ -76,7 +76,7 @@ func runWeights(c *frame.Command) error {
 	return c.Write(file.Path, file.Compressed(func(out io.Writer) error { return columns.WriteWeights(out, file.Format == output.JSON, w) }))
 }
 
-func runExport(c *frame.Command) error {
+func runExport(c *cli.Command) error {
 	file, err := output.Choose(c.Output.Out, c.Output.Format, false, output.JSON, output.NPZ)
 	if err != nil {
 		return err

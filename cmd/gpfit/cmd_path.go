@@ -3,9 +3,9 @@ package main
 import (
 	"io"
 
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/compare/figure"
 	"gpfit/compare/shrinkage"
@@ -13,7 +13,7 @@ import (
 )
 
 // runPath prints and writes the path of ridge regression or the lasso.
-func runPath(c *frame.Command) error {
+func runPath(c *cli.Command) error {
 	if how := c.Fit.Standardize; c.Path.NoIntercept && how != gp.StandardizeNone {
 		return exit.Usagef("--no-intercept: --standardize %s takes means away before the fit; give --standardize none", how)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"gpfit"
-	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/device"
 	"gpfit/fit"
@@ -45,7 +45,7 @@ type planMethod struct {
 func (v *planView) Text() string { return view("plan", v) }
 
 // plan reports which methods can compute a job, and computes nothing.
-func plan(c *frame.Command, opts problem.Options) error {
+func plan(c *cli.Command, opts problem.Options) error {
 	data, err := c.Table(c.Args[0])
 	if err != nil {
 		return err

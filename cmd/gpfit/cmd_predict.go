@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/term"
 
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/compare/companion"
 	"gpfit/device"
@@ -26,7 +26,7 @@ import (
 )
 
 // checkPredict finds mistakes in the options before any work.
-func checkPredict(c *frame.Command) (*output.File, error) {
+func checkPredict(c *cli.Command) (*output.File, error) {
 	for i, p := range c.Predict.Probabilities {
 		if slices.Contains(c.Predict.Probabilities[:i], p) {
 			return nil, exit.Usagef("--interval: %v is there twice", p)
@@ -48,7 +48,7 @@ func checkPredict(c *frame.Command) (*output.File, error) {
 
 // checkModel returns an error for results that a model does not have, and applies the rule of
 // --combine.
-func checkModel(c *frame.Command, m *gp.Model) error {
+func checkModel(c *cli.Command, m *gp.Model) error {
 	switch {
 	case c.Combine != "" && m.Experts == nil:
 		return exit.Usagef("--combine %s: the model has no local experts (gpfit fit --experts)", c.Combine)
@@ -72,11 +72,11 @@ func checkModel(c *frame.Command, m *gp.Model) error {
 }
 
 // mixes reports whether predictions average over draws of the parameters.
-func mixes(c *frame.Command, m *gp.Model) bool { return c.PosteriorDraws > 0 && m.Draws.Len() > 0 }
+func mixes(c *cli.Command, m *gp.Model) bool { return c.PosteriorDraws > 0 && m.Draws.Len() > 0 }
 
 // refuse returns an error with the reason if the options ask for other results than means and
 // deviations of rows, or for one of the others.
-func refuse(c *frame.Command, reason string, others ...string) error {
+func refuse(c *cli.Command, reason string, others ...string) error {
 	for _, name := range append([]string{"terms", "gradient", "gradient-std", "draws", "cov"}, others...) {
 		if c.Has(name) {
 			return exit.Usagef("--%s: %s", name, reason)
@@ -86,18 +86,18 @@ func refuse(c *frame.Command, reason string, others ...string) error {
 }
 
 // covariances returns the files for covariances. Each of several targets has its own.
-func covariances(c *frame.Command, m *gp.Model) []output.Destination {
+func covariances(c *cli.Command, m *gp.Model) []output.Destination {
 	if len(m.Targets) == 0 {
-		return []output.Destination{frame.Destination("cov", c.Predict.Covariance)}
+		return []output.Destination{cli.Destination("cov", c.Predict.Covariance)}
 	}
 	var files []output.Destination
 	for _, t := range m.Targets {
-		files = append(files, frame.Destination("cov", c.Predict.CovarianceFile(t.Name)))
+		files = append(files, cli.Destination("cov", c.Predict.CovarianceFile(t.Name)))
 	}
 	return files
 }
 
-func runPredict(c *frame.Command) error {
+func runPredict(c *cli.Command) error {
 	file, err := checkPredict(c)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func runPredict(c *frame.Command) error {
 
 // loadAny loads the model of the command: a process, or a regression with a model that describes its rows. It
 // returns an error for results that the model does not have.
-func loadAny(c *frame.Command) (*gp.Model, *companion.Regression, error) {
+func loadAny(c *cli.Command) (*gp.Model, *companion.Regression, error) {
 	if !companion.Is(c.Args[0]) {
 		model, err := c.Load(c.Args[0])
 		if err != nil {
@@ -161,7 +161,7 @@ func loadAny(c *frame.Command) (*gp.Model, *companion.Regression, error) {
 
 // prediction is a run of the command.
 type prediction struct {
-	*frame.Command
+	*cli.Command
 	file  *output.File
 	model *gp.Model
 	// regression predicts in place of a process, whose rows model then describes; nil for a process.
@@ -209,7 +209,7 @@ func (r *prediction) from(read func() (dataset.Rows, error)) func() (rowsRead, e
 // await returns the rows of a read, or an error when the command is interrupted.
 func (r *prediction) await(read func() (rowsRead, error)) (rowsRead, error) {
 	in, err := flags.Await(r.Ctx, r.Args[1], read)
-	return in, frame.RowsError(err)
+	return in, cli.RowsError(err)
 }
 
 // wait waits for the write under way and returns its error.

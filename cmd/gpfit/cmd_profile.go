@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"io"
 
-	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
 )
 
-func runProfile(c *frame.Command) error {
+func runProfile(c *cli.Command) error {
 	path := c.Args[0]
 	var file *output.File
 	if c.Output.Out != "" {

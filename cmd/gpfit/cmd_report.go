@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"gpfit/batch/results"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/fit"
@@ -25,7 +25,7 @@ import (
 	"gpfit/show/report"
 )
 
-func runReport(c *frame.Command) error {
+func runReport(c *cli.Command) error {
 	if isRun(c.Args[0]) {
 		return reportBatch(c)
 	}
@@ -46,7 +46,7 @@ func isRun(path string) bool {
 var batchOptions = []string{"out", "force", "quiet"}
 
 // unused returns an error if an option is given on the command line that has no effect.
-func unused(c *frame.Command, why string, allowed ...string) error {
+func unused(c *cli.Command, why string, allowed ...string) error {
 	for name := range c.Texts(append(allowed, batchOptions...)...) {
 		if _, variable := os.LookupEnv(option.Variable(name)); !variable {
 			return exit.Usagef("--%s: %s", name, why)
@@ -55,7 +55,7 @@ func unused(c *frame.Command, why string, allowed ...string) error {
 	return nil
 }
 
-func reportBatch(c *frame.Command) error {
+func reportBatch(c *cli.Command) error {
 	if len(c.Args) > 1 {
 		return exit.Usagef("%s: %s is the folder of a batch, whose page takes no DATA; give a model with DATA", c.Args[1], c.Args[0])
 	}
@@ -82,7 +82,7 @@ func reportBatch(c *frame.Command) error {
 	return writePage(c, c.Output.Out, func(w io.Writer) error { return results.WriteHTML(w, r, rows) })
 }
 
-func reportModel(c *frame.Command) error {
+func reportModel(c *cli.Command) error {
 	data := ""
 	if len(c.Args) > 1 {
 		data = c.Args[1]
@@ -105,7 +105,7 @@ func reportModel(c *frame.Command) error {
 
 // modelPage collects the page of the model at path, with the scores of the rows of data if
 // that is not "".
-func modelPage(c *frame.Command, path, data string) (*page.Page, error) {
+func modelPage(c *cli.Command, path, data string) (*page.Page, error) {
 	m, err := gp.Load(path)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func predictScored(ctx context.Context, p *gp.Posterior, r *report.Scored) (err 
 }
 
 // readScored reads the rows to score. It returns nil if all of them are training rows.
-func readScored(c *frame.Command, m *gp.Model, path string) (*report.Scored, error) {
+func readScored(c *cli.Command, m *gp.Model, path string) (*report.Scored, error) {
 	c.Rows.Observed = true
 	drop := c.Rows.Missing == "drop"
 	if drop {
@@ -200,7 +200,7 @@ func readScored(c *frame.Command, m *gp.Model, path string) (*report.Scored, err
 // savePage writes the page of a fitted model for --report. The page has the scores of
 // the held-out rows, if there are any. An interrupted fit has no page, because
 // leave-one-out can take as long as several evaluations.
-func savePage(c *frame.Command, job *tuning.Job, o *fit.Outcome) error {
+func savePage(c *cli.Command, job *tuning.Job, o *fit.Outcome) error {
 	if c.Output.Page == "" {
 		return nil
 	}
@@ -228,7 +228,7 @@ func savePage(c *frame.Command, job *tuning.Job, o *fit.Outcome) error {
 }
 
 // writePage writes a page to a file, or for "-" to standard output.
-func writePage(c *frame.Command, out string, write func(io.Writer) error) error {
+func writePage(c *cli.Command, out string, write func(io.Writer) error) error {
 	if out == "-" {
 		return write(c.Out)
 	}

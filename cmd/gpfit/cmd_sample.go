@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
@@ -15,7 +15,7 @@ import (
 	"gpfit/kernel"
 )
 
-func runSample(c *frame.Command) error {
+func runSample(c *cli.Command) error {
 	file, err := checkSample(c)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func runSample(c *frame.Command) error {
 }
 
 // checkSample checks that the arguments belong to the options, and returns the file of the result.
-func checkSample(c *frame.Command) (*output.File, error) {
+func checkSample(c *cli.Command) (*output.File, error) {
 	var want []string
 	if c.Sample.Prior == "" {
 		want = append(want, "MODEL")
@@ -68,11 +68,11 @@ func checkSample(c *frame.Command) (*output.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return file, c.CheckOutputs(c.Args, frame.Destination("cov", c.Predict.Covariance))
+	return file, c.CheckOutputs(c.Args, cli.Destination("cov", c.Predict.Covariance))
 }
 
 // sampleModel returns the distribution that a model gives.
-func sampleModel(c *frame.Command) (*gp.Joint, sampleRows, error) {
+func sampleModel(c *cli.Command) (*gp.Joint, sampleRows, error) {
 	at, opts := sampleRows{}, gp.JointOptions{Observed: c.Predict.Observed}
 	model, err := c.Load(c.Args[0])
 	if err != nil {
@@ -125,7 +125,7 @@ func sampleModel(c *frame.Command) (*gp.Joint, sampleRows, error) {
 
 // read sets the rows of a model, and returns their noise: the rows of DATA, of --grid
 // or of the plot.
-func (at *sampleRows) read(c *frame.Command, model *gp.Model, plot *samplePlot) (noise gp.RowNoise, err error) {
+func (at *sampleRows) read(c *cli.Command, model *gp.Model, plot *samplePlot) (noise gp.RowNoise, err error) {
 	switch {
 	case c.Sample.Grid != nil && len(at.names) != 1:
 		return noise, exit.Usagef("--grid gives one feature, but the model has %d", len(at.names))
@@ -148,13 +148,13 @@ func (at *sampleRows) read(c *frame.Command, model *gp.Model, plot *samplePlot) 
 	}
 	at.n = len(at.x) / len(at.names)
 	if c.Predict.Observed {
-		err = frame.RowsError(model.CheckNoise(at.n, noise))
+		err = cli.RowsError(model.CheckNoise(at.n, noise))
 	}
 	return noise, err
 }
 
 // draw draws the plot of a model, if there is one.
-func (at *sampleRows) draw(c *frame.Command, plot *samplePlot, posterior *gp.Posterior, title string) error {
+func (at *sampleRows) draw(c *cli.Command, plot *samplePlot, posterior *gp.Posterior, title string) error {
 	if plot == nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (at *sampleRows) draw(c *frame.Command, plot *samplePlot, posterior *gp.Pos
 }
 
 // sampleExpression returns the distribution that a covariance function gives.
-func sampleExpression(c *frame.Command) (*gp.Joint, sampleRows, error) {
+func sampleExpression(c *cli.Command) (*gp.Joint, sampleRows, error) {
 	at := sampleRows{names: []string{"x"}, x: c.Sample.Grid, n: len(c.Sample.Grid)}
 	if err := kernel.CheckText(c.Sample.Prior); err != nil { // before the table is read
 		return nil, at, err

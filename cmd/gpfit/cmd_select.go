@@ -3,14 +3,14 @@ package main
 import (
 	"errors"
 
-	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 )
 
-func runSelect(c *frame.Command) error {
+func runSelect(c *cli.Command) error {
 	settings, path := c.Select, c.Args[0]
 	settings.CrossValidation = c.CrossValidation
 	settings.CrossValidation.Seed = c.Data.Seed
@@ -47,7 +47,7 @@ func runSelect(c *frame.Command) error {
 }
 
 // finishSelect prints the comparison, writes the best model and returns how it ended.
-func finishSelect(c *frame.Command, warning string, r *fit.Selection, runErr error) error {
+func finishSelect(c *cli.Command, warning string, r *fit.Selection, runErr error) error {
 	var saveErr error
 	if c.Output.Out != "" {
 		if saveErr = saveModel(c, r.Outcome); saveErr == nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"gpfit"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/device"
@@ -20,7 +20,7 @@ import (
 	"gpfit/table/feature"
 )
 
-func runUpdate(c *frame.Command) error {
+func runUpdate(c *cli.Command) error {
 	began, modelPath, dataPath := time.Now(), c.Args[0], c.Args[1]
 	if c.Output.Out == "" {
 		c.Output.Out = modelName(modelPath) + "-updated.gpfit"
@@ -63,7 +63,7 @@ func runUpdate(c *frame.Command) error {
 }
 
 // readAddition reads the rows of a table, and returns what was read and the warnings about it.
-func readAddition(c *frame.Command, path string, m *gp.Model) (gp.Addition, feature.Reading, []string, error) {
+func readAddition(c *cli.Command, path string, m *gp.Model) (gp.Addition, feature.Reading, []string, error) {
 	c.Rows.Observed = true
 	all, warnings, err := c.AllRows(path, m)
 	if err != nil {
@@ -97,7 +97,7 @@ func readAddition(c *frame.Command, path string, m *gp.Model) (gp.Addition, feat
 
 // knownTargets returns the indices of the rows whose targets are all known. Others are an
 // error unless option missing drops them.
-func knownTargets(c *frame.Command, all dataset.Rows, path string, m *gp.Model) (keep []int, err error) {
+func knownTargets(c *cli.Command, all dataset.Rows, path string, m *gp.Model) (keep []int, err error) {
 	for i := range all.N {
 		gap := slices.IndexFunc(all.Observed, func(y []float64) bool { return y[i] != y[i] })
 		switch {
@@ -115,7 +115,7 @@ func knownTargets(c *frame.Command, all dataset.Rows, path string, m *gp.Model) 
 
 // update is a run of the command.
 type update struct {
-	*frame.Command
+	*cli.Command
 	model *gp.Model
 	// workload has the rows of the model.
 	workload device.Workload

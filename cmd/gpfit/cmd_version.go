@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/mod/module"
 
-	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/cli"
 )
 
 // version is the release that this source becomes. CHANGELOG.md lists its changes. The
@@ -27,7 +27,7 @@ var released string
 // programName names this program in the files of a run.
 func programName() string { return "gpfit " + thisBuild().Version }
 
-func runVersion(c *frame.Command) error {
+func runVersion(c *cli.Command) error {
 	if !c.Output.JSON {
 		return printVersion(c.Out)
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/compare"
 	"gpfit/fit/summary"
@@ -16,14 +16,14 @@ import (
 
 // modelFolder is the folder of --models, which holds a model of each method.
 type modelFolder struct {
-	*frame.Command
+	*cli.Command
 	files  []compare.ModelFile
 	failed []error
 }
 
 // openModels checks that the command can write the files of --models, and makes the folder. Without the
 // option it returns nil.
-func openModels(c *frame.Command) (*modelFolder, error) {
+func openModels(c *cli.Command) (*modelFolder, error) {
 	if c.Output.Models == "" {
 		return nil, nil
 	}
@@ -35,11 +35,11 @@ func openModels(c *frame.Command) (*modelFolder, error) {
 	var all []output.Destination
 	for _, method := range methods {
 		if method != "gp" {
-			all = append(all, frame.Destination("models", f.path(method)))
+			all = append(all, cli.Destination("models", f.path(method)))
 			continue
 		}
 		for i := range c.Compare.Kernels {
-			all = append(all, frame.Destination("models", f.processPath(i)))
+			all = append(all, cli.Destination("models", f.processPath(i)))
 		}
 	}
 	if info, err := os.Stat(c.Output.Models); err == nil && !info.IsDir() {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/compare"
 	"gpfit/gp"
@@ -51,7 +51,7 @@ func TestCostOfComparison(t *testing.T) {
 		long    bool
 	}{{5000, nil, false}, {5001, nil, true}, {5001, []string{"kernel-ridge"}, true}, {5001, []string{"ridge"}, false}} {
 		var text strings.Builder
-		call := &frame.Command{Msg: messages.New(&text, false)}
+		call := &cli.Command{Msg: messages.New(&text, false)}
 		call.Compare.Methods = c.methods
 		noteCost(call, c.n)
 		if got := strings.Contains(text.String(), "kernel-ridge takes about 30·n³ operations"); got != c.long {

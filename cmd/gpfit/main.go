@@ -21,9 +21,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/kept"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/parent"
@@ -110,15 +110,15 @@ func (r *screen) Write(p []byte) (n int, err error) {
 func (r *screen) WriteString(s string) (n int, err error) { return r.Write([]byte(s)) }
 
 // actions are the commands with what they do, except kernel, help and completion.
-var actions map[string]func(*frame.Command) error
+var actions map[string]func(*cli.Command) error
 
 func init() { // serve refers to the map
-	actions = map[string]func(*frame.Command) error{
+	actions = map[string]func(*cli.Command) error{
 		"fit": runFit, "select": runSelect, "compare": runCompare, "path": runPath, "nlml": runNLML, "profile": runProfile, "update": runUpdate, "predict": runPredict,
 		"sample": runSample, "loo": runLOO, "weights": runWeights, "export": runExport, "inspect": runInspect, "check": runCheck, "kernel show": runKernelShow,
 		"kernel check": runKernelCheck, "batch": runBatch, "resume": runResume, "show": runShow, "report": runReport, "bench": runBench,
 		"devices": runDevices, "version": runVersion,
-		"serve": func(c *frame.Command) error { return serve.Serve(c.Ctx, c.In, c.Out, version, run) },
+		"serve": func(c *cli.Command) error { return serve.Serve(c.Ctx, c.In, c.Out, version, run) },
 	}
 }
 
@@ -160,7 +160,7 @@ func newRoot(only string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Comm
 		if strings.HasPrefix(name, "kernel ") {
 			above = kernels
 		}
-		above.AddCommand(frame.New(name, cmd, run))
+		above.AddCommand(cli.New(name, cmd, run))
 	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/gp"
@@ -49,7 +49,7 @@ type predictPlot struct {
 type plottedTarget struct{ mean, lower, upper []float64 }
 
 // openPlot prepares the plot of the options for a model. Without --plot it returns nil.
-func openPlot(c *frame.Command, m *gp.Model) (*predictPlot, error) {
+func openPlot(c *cli.Command, m *gp.Model) (*predictPlot, error) {
 	if c.Plot.Path == "" {
 		return nil, nil
 	}
@@ -299,7 +299,7 @@ type samplePlot struct {
 
 // openSamplePlot prepares the plot for a model, or for the inputs that a prior has. Without
 // --plot it returns nil.
-func openSamplePlot(c *frame.Command, m *gp.Model) (*samplePlot, error) {
+func openSamplePlot(c *cli.Command, m *gp.Model) (*samplePlot, error) {
 	if c.Plot.Path == "" {
 		return nil, nil
 	}
@@ -399,7 +399,7 @@ func (p *samplePlot) figure(what string) *plotting.Figure {
 }
 
 // plotPrior draws the plot of a covariance function for the n rows x.
-func plotPrior(c *frame.Command, process *gp.Process, at *sampleRows) error {
+func plotPrior(c *cli.Command, process *gp.Process, at *sampleRows) error {
 	if c.Plot.Path == "" {
 		return nil
 	}

@@ -18,9 +18,9 @@ import (
 	"gpfit/batch/rundir"
 	"gpfit/batch/slurm"
 	"gpfit/batch/spec"
+	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/ranks"
@@ -30,7 +30,7 @@ import (
 
 // Runner is a command that runs the jobs of a batch.
 type Runner struct {
-	*frame.Command
+	*cli.Command
 	run batch.Options
 }
 
@@ -38,7 +38,7 @@ type Runner struct {
 func (o *Runner) Shared() bool { return o.run.Shared }
 
 // New checks the options of a command and completes them.
-func New(c *frame.Command) (*Runner, error) {
+func New(c *cli.Command) (*Runner, error) {
 	r := c.Run
 	o := &Runner{c, batch.Options{
 		Drivers: gpfit.Drivers(), Methods: gpfit.Methods(), Formats: flags.Formats(), Cores: r.Cores, Memory: r.Memory, JobsPerDevice: r.JobsPerDevice,
@@ -65,7 +65,7 @@ func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra 
 }
 
 // Open opens the run that a command names, to read it only.
-func Open(c *frame.Command) (*rundir.Run, error) {
+func Open(c *cli.Command) (*rundir.Run, error) {
 	r, err := rundir.Open(c.Args[0])
 	if err == nil {
 		TellDamage(c, r)
@@ -74,7 +74,7 @@ func Open(c *frame.Command) (*rundir.Run, error) {
 }
 
 // TellDamage warns of a damaged run.json, or of a damaged copy.
-func TellDamage(c *frame.Command, r *rundir.Run) {
+func TellDamage(c *cli.Command, r *rundir.Run) {
 	if r.Damage != "" {
 		c.Msg.Warn(r.Damage)
 	}

@@ -1,7 +1,7 @@
-// Package frame is what the commands have in common: a [Command] has the options of a command
+// Package cli is what the commands have in common: a [Command] has the options of a command
 // and its input and output. It reads tables and models, opens devices, and writes results,
 // plots and files. Start at [New].
-package frame
+package cli
 
 import (
 	"cmp"
