@@ -24,8 +24,8 @@ import (
 	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/kept"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/modelcache"
 	"gpfit/cmd/gpfit/internal/parent"
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/cmd/gpfit/internal/serve"
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		out.File, stdout = f, out
 	}
 	only := "" // all
-	if kept.Of(ctx) != nil && len(args) > 0 && actions[args[0]] != nil {
+	if modelcache.Of(ctx) != nil && len(args) > 0 && actions[args[0]] != nil {
 		only = args[0] // to define the others takes longer than a short command
 	}
 	root := newRoot(only, stdin, stdout, stderr)

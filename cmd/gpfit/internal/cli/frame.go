@@ -15,8 +15,8 @@ import (
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/kept"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/modelcache"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/device"
@@ -120,7 +120,7 @@ func (c *Command) WritePlot(f *plotting.Figure) error {
 // keeping is what a command of a process that runs several leaves for the next ones. Its store is nil in a
 // process that runs one.
 type keeping struct {
-	store *kept.Store
+	store *modelcache.Store
 	// model is the number of the model that the command has loaded, 0 without one.
 	model uint64
 	using []inUse
@@ -138,7 +138,7 @@ const small = 64 << 20
 
 // begin finds the store of the process.
 func (k *keeping) begin(ctx context.Context, place string) error {
-	*k = keeping{store: kept.Of(ctx)}
+	*k = keeping{store: modelcache.Of(ctx)}
 	if slices.Contains([]string{"predict", "sample", "loo", "weights"}, place) {
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"gpfit/cmd/gpfit/internal/kept"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/modelcache"
 	"gpfit/internal/hostmem"
 )
 
@@ -30,7 +30,7 @@ type Commands func(ctx context.Context, args []string, stdin io.Reader, stdout, 
 func Serve(ctx context.Context, in io.Reader, out io.Writer, version string, run Commands) error {
 	heap := make([]byte, ballast)
 	defer runtime.KeepAlive(heap)
-	s := &server{run: run, out: &answers{to: out}, running: map[uint64]context.CancelFunc{}, store: kept.NewStore()}
+	s := &server{run: run, out: &answers{to: out}, running: map[uint64]context.CancelFunc{}, store: modelcache.NewStore()}
 	defer s.store.Close()
 	if err := s.out.send(Hello{Protocol, version}); err != nil {
 		return err
@@ -50,7 +50,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, version string, run
 type server struct {
 	run   Commands
 	out   *answers
-	store *kept.Store
+	store *modelcache.Store
 	work  sync.WaitGroup
 	// mu protects running, which holds what interrupts the commands that run.
 	mu      sync.Mutex

@@ -1,5 +1,5 @@
-// Package kept holds models, and what predicts with them, between the commands of one process.
-package kept
+// Package modelcache holds models, and what predicts with them, between the commands of one process.
+package modelcache
 
 import (
 	"cmp"
