@@ -170,7 +170,7 @@ reliability-crashes:
 	GPFIT_KILLS=60 $(GO) test -count=1 -v -timeout 30m -run 'Kill|Crash|InUse|BatchSignal|Pipe' ./cmd/gpfit
 
 reliability-orphans:
-	GPFIT_LONG=1 $(GO) test -count=1 -v -run 'TestParent|TestFollow' ./cmd/gpfit ./cmd/gpfit/internal/parent
+	GPFIT_LONG=1 $(GO) test -count=1 -v -run 'TestParent|TestFollow' ./cmd/gpfit ./cmd/gpfit/internal/parentwatch
 	.ci/python kills
 
 reliability-repair:

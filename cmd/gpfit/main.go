@@ -26,7 +26,7 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/modelcache"
-	"gpfit/cmd/gpfit/internal/parent"
+	"gpfit/cmd/gpfit/internal/parentwatch"
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/cmd/gpfit/internal/serve"
 	"gpfit/internal/hostmem"
@@ -38,8 +38,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals()...)
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
-	_, owned := os.LookupEnv(parent.Variable)
-	ctx, err := parent.Follow(ctx, func() { os.Exit(exit.Interrupted) })
+	_, owned := os.LookupEnv(parentwatch.Variable)
+	ctx, err := parentwatch.Follow(ctx, func() { os.Exit(exit.Interrupted) })
 	if err != nil {
 		messages.Error(os.Stderr, err, false)
 		os.Exit(exit.Usage)

@@ -1,9 +1,9 @@
-// Package parent ends the program with the process that started it.
+// Package parentwatch ends the program with the process that started it.
 //
 // A process that wants this opens a pipe, gives the program its reading end, and names itself and
 // the descriptor of that end in a variable: GPFIT_PARENT=PID:DESCRIPTOR. The system closes the
 // other end however the process ends. The Python package does so.
-package parent
+package parentwatch
 
 import (
 	"context"

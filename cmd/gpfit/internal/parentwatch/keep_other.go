@@ -1,6 +1,6 @@
 //go:build !unix
 
-package parent
+package parentwatch
 
 // keep has nothing to do: programs get the handles that are listed for them.
 func keep(uintptr) {}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package parent
+package parentwatch
 
 import "syscall"
 
