@@ -20,8 +20,8 @@ import (
 	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/launch"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/fit/problem"
 	"gpfit/option"
 )
@@ -31,7 +31,7 @@ func runBatch(c *cli.Command) error {
 	if _, err := problem.FindMethod(c.Jobs.Compute.Method, gpfit.Methods(), c.Jobs.Fit); err != nil {
 		return err
 	}
-	run, err := runs.New(c)
+	run, err := launch.New(c)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func runBatch(c *cli.Command) error {
 		return err
 	}
 	build := func() (*rundir.Manifest, []byte, error) {
-		plan := runs.PlanOptions(c.Msg, programName(), path, text, spec.Stating(c.Jobs.Given))
+		plan := launch.PlanOptions(c.Msg, programName(), path, text, spec.Stating(c.Jobs.Given))
 		plan.Accelerated = c.Run.OnSlurm && slurm.Accelerated(slurm.Merge(c.Slurm, s.Slurm))
 		m, err := batch.Plan(c.Ctx, s, plan)
 		return m, text, err
@@ -75,12 +75,12 @@ func runBatch(c *cli.Command) error {
 }
 
 // showPlan prints the plan of --dry-run for the run that would be in out.
-func showPlan(run *runs.Runner, out string, specified option.Slurm, build func() (*rundir.Manifest, []byte, error)) error {
+func showPlan(run *launch.Runner, out string, specified option.Slurm, build func() (*rundir.Manifest, []byte, error)) error {
 	m, _, err := build()
 	if err != nil {
 		return err
 	}
-	estimates, all, err := runs.Estimates(run, m.Jobs)
+	estimates, all, err := launch.Estimates(run, m.Jobs)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func openNew(out string, shared bool, build func() (*rundir.Manifest, []byte, er
 }
 
 func runResume(c *cli.Command) error {
-	run, err := runs.New(c)
+	run, err := launch.New(c)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func runResume(c *cli.Command) error {
 		return err
 	}
 	defer lock.Release()
-	runs.TellDamage(c, r)
+	launch.TellDamage(c, r)
 	err = batch.Changed(r)
 	if errors.Is(err, batch.ErrChanged) {
 		if !c.Run.AllowChanged {
@@ -148,7 +148,7 @@ func takeOver(ctx context.Context, msg *messages.Writer, r *rundir.Run) error {
 	if err != nil {
 		return err
 	}
-	m, err := batch.Plan(ctx, s, runs.PlanOptions(msg, programName(), r.SpecPath, text, r.Extra))
+	m, err := batch.Plan(ctx, s, launch.PlanOptions(msg, programName(), r.SpecPath, text, r.Extra))
 	if err != nil {
 		return err
 	}
@@ -172,11 +172,11 @@ func runShow(c *cli.Command) error {
 	if f, ok := c.Out.(interface{ Fd() uintptr }); ok && format == "parquet" && c.Output.Out == "" && term.IsTerminal(int(f.Fd())) {
 		return exit.Usagef("--format parquet cannot go to a terminal: give --out FILE")
 	}
-	r, err := runs.Open(c)
+	r, err := launch.Open(c)
 	if err != nil {
 		return err
 	}
-	if err := runs.CheckOutput(c.Output.Out, c.Output.Force, r); err != nil {
+	if err := launch.CheckOutput(c.Output.Out, c.Output.Force, r); err != nil {
 		return err
 	}
 	rows, err := results.Collect(r)

@@ -12,8 +12,8 @@ import (
 	"gpfit/batch/results"
 	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/launch"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/fit"
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
@@ -62,7 +62,7 @@ func reportBatch(c *cli.Command) error {
 	if err := unused(c, "the page of a batch does not have it"); err != nil {
 		return err
 	}
-	r, err := runs.Open(c)
+	r, err := launch.Open(c)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func reportBatch(c *cli.Command) error {
 		c.Output.Out, c.Output.Force = r.Path("", "report")+".html", true
 	}
 	if c.Output.Out != "-" {
-		if err := runs.CheckOutput(c.Output.Out, c.Output.Force, r); err != nil {
+		if err := launch.CheckOutput(c.Output.Out, c.Output.Force, r); err != nil {
 			return err
 		}
 	}

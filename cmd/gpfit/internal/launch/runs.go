@@ -1,6 +1,6 @@
-// Package runs runs a batch on this machine or submits it to Slurm. The commands that
+// Package launch runs a batch on this machine or submits it to Slurm. The commands that
 // run batches share it.
-package runs
+package launch
 
 import (
 	"context"
