@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"gpfit/cmd/gpfit/internal/audit"
 	"gpfit/cmd/gpfit/internal/cli"
+	"gpfit/cmd/gpfit/internal/filecheck"
 	"gpfit/fit/problem"
 )
 
@@ -25,7 +25,7 @@ type checkView struct {
 func runCheck(c *cli.Command) error {
 	wrong := 0
 	for _, path := range c.Args {
-		results, err := audit.Path(c.Ctx, path, func(text string) { c.Msg.Status("%s", text) })
+		results, err := filecheck.Path(c.Ctx, path, func(text string) { c.Msg.Status("%s", text) })
 		c.Msg.Clear()
 		if err != nil {
 			return err
@@ -46,7 +46,7 @@ func runCheck(c *cli.Command) error {
 }
 
 // printCheck prints a result as a line.
-func printCheck(c *cli.Command, r audit.Statement) error {
+func printCheck(c *cli.Command, r filecheck.Statement) error {
 	if c.Output.JSON {
 		return json.NewEncoder(c.Out).Encode(checkView{"check", 1, r.File, r.Kind, r.Job, r.Fault == "", r.Checked, r.Fault, r.Cure})
 	}

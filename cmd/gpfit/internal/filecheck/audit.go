@@ -1,6 +1,6 @@
-// Package audit checks files that gpfit has written against themselves and against one another: models,
+// Package filecheck checks files that gpfit has written against themselves and against one another: models,
 // checkpoints, and run directories. Start at [Path].
-package audit
+package filecheck
 
 import (
 	"bytes"
