@@ -74,10 +74,10 @@ test-cuda:
 	CGO_ENABLED=0 GPFIT_EMU_REQUIRED=1 $(GO) test ./device/cuda/driver/... ./device/cuda/mathlib/...
 
 bindings:
-	device/cuda/bindings/check.sh
+	tools/bindings/check.sh
 
 assemble:
-	device/cuda/bindings/assemble.sh $(KERNELS)
+	tools/bindings/assemble.sh $(KERNELS)
 
 fuzz:
 	.ci/fuzz $(FUZZTIME) $(FUZZPACKAGES)
@@ -129,7 +129,7 @@ module:
 
 .PHONY: proxy
 proxy:
-	@$(GO) run ./internal/proxy "$(VERSION)" "$(FOLDER)"
+	@$(GO) run -C tools ./moduleproxy "$(VERSION)" "$(abspath $(FOLDER))"
 
 reliability-fuzz:
 	.ci/fuzz 10m
@@ -141,7 +141,7 @@ reliability-soak:
 reliability-supply:
 	.ci/licences
 	$(MAKE) --no-print-directory sbom
-	GPFIT_BILL=$(CURDIR)/gpfit.cdx.json $(GO) test -count=1 ./internal/supply
+	GPFIT_BILL=$(CURDIR)/gpfit.cdx.json $(GO) -C tools test -count=1 ./release
 	$(GO) test -count=1 ./cmd/gpfit -run 'TestOffline|TestUmask|TestNamesInPages|TestReleased|TestReleases' -v
 	.ci/reproducible
 
@@ -161,10 +161,10 @@ reliability:
 	@benchmarks/reliability/parts.sh $(RELIABILITY)
 
 reliability-numerics:
-	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 20m -run 'Numerics|200Bits' ./benchmarks/reliability
+	GPFIT_CAMPAIGN=full $(GO) -C benchmarks test -count=1 -v -timeout 20m -run 'Numerics|200Bits' ./reliability
 
 reliability-determinism:
-	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 20m -run 'Same|Variants|GPU' ./benchmarks/reliability
+	GPFIT_CAMPAIGN=full $(GO) -C benchmarks test -count=1 -v -timeout 20m -run 'Same|Variants|GPU' ./reliability
 
 reliability-crashes:
 	GPFIT_KILLS=60 $(GO) test -count=1 -v -timeout 30m -run 'Kill|Crash|InUse|BatchSignal|Pipe' ./cmd/gpfit

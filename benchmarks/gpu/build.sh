@@ -18,9 +18,9 @@ cd "$here/../.."
 limit=$((64 << 20)) # bytes of all files together
 
 # Without cgo a program does not depend on the version of the C library.
-build() { CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags='-s -w' -o "$out/$1" "$2"; }
+build() { CGO_ENABLED=0 GOOS=linux go -C "${3:-.}" build -trimpath -ldflags='-s -w' -o "$out/$1" "$2"; }
 build gpfit ./cmd/gpfit
-build measure ./benchmarks/gpu/measure
+build measure ./gpu/measure benchmarks
 CGO_ENABLED=0 GOOS=linux go test -c -trimpath -ldflags='-s -w' -o "$out/cuda.test" ./device/cuda
 
 with_cu() {

@@ -23,6 +23,6 @@ if [ $# -gt 0 ]; then
   test "$@"
   exit
 fi
-test ./benchmarks/reliability -run TestClock -v
+(cd benchmarks && test ./reliability -run TestClock -v)
 test ./batch ./batch/rundir ./hyperopt/journal ./internal/filelock
 test ./cmd/gpfit -run 'Kill|Crash|InUse|Workers|BatchSignal'

@@ -2,7 +2,7 @@
 // and derivatives by all parameters (Contract), for every family and for
 // composites, in pieces as in package cpu. It prints a line of JSON for each.
 //
-//	go build -o after ./benchmarks/rows
+//	go -C benchmarks build -o ../after ./rows
 //	benchmarks/rows/compare.py before after
 package main
 

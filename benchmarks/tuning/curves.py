@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Looks for points of profiles that lie below the fit, on 20 pairs of a table and a kernel.
 
-    go run ./benchmarks/tuning/suite tables FOLDER
+    go run -C benchmarks ./tuning/suite tables FOLDER
     curves.py GPFIT FOLDER RESULTS.jsonl LABEL [OPTION…]
 
 runs "gpfit profile TABLE --json OPTION…" on three of the examples and on tables of the suite,

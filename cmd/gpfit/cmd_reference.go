@@ -19,7 +19,7 @@ import (
 	"gpfit/internal/textform"
 )
 
-//go:generate go run ../../option/generate ../..
+//go:generate go run -C ../../tools ./options ..
 //go:generate go run . reference markdown ../../docs/reference
 
 // newReference returns the command that writes the reference of the others. It is

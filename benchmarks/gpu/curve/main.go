@@ -1,7 +1,7 @@
 // Command curve draws the times of NLML and gradient on a GPU and on the CPU of the same
 // machine against n, a chart for each kernel, from results of part curve of ../run.py:
 //
-//	go run ./benchmarks/gpu/curve OUT.svg RESULT.jsonl…
+//	go run -C benchmarks ./gpu/curve OUT.svg RESULT.jsonl…
 //
 // Vertical lines show from which n the GPU is faster, as does the title of a chart, with
 // the number of columns in brackets.

@@ -1,8 +1,8 @@
 // Command kernels writes the PTX of covariance functions to a folder and prints the
 // number of float64 instructions that each needs for a pair of points. The script
-// device/cuda/bindings/assemble.sh compiles the PTX.
+// tools/bindings/assemble.sh compiles the PTX.
 //
-//	go run ./benchmarks/gpu/kernels -out folder -d 8 'rbf(ard)' periodic
+//	go run -C benchmarks ./gpu/kernels -out folder -d 8 'rbf(ard)' periodic
 package main
 
 import (

@@ -38,7 +38,7 @@ func run(args []string) error {
 	var j job
 	flags := flag.NewFlagSet("suite "+args[0], flag.ContinueOnError)
 	flags.StringVar(&j.out, "o", "", "file of results, to which the command adds")
-	flags.StringVar(&j.data, "data", "../shared/data", "folder of the reference tables")
+	flags.StringVar(&j.data, "data", "../../shared/data", "folder of the reference tables")
 	flags.Uint64Var(&j.tables, "tables", 0, "seed of the tables: with another number than 0, pairs that served for nothing")
 	flags.StringVar(&j.label, "label", "", "name of this version of gpfit in the results")
 	flags.IntVar(&j.restarts, "restarts", 5, "number of restarts")

@@ -37,7 +37,7 @@ func TestFigures(t *testing.T) {
 				t.Errorf("%s has none of %s", name, pattern)
 			}
 			if slices.Sort(want); !slices.Equal(got, want) {
-				t.Errorf("%s: run 'go run ./docs/gallery/figures'; drawn\n%s\nshown\n%s", name, got, want)
+				t.Errorf("%s: run 'go run -C docs/gallery/figures .'; drawn\n%s\nshown\n%s", name, got, want)
 			}
 		}
 	}

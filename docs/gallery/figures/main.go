@@ -1,7 +1,7 @@
 // Command figures draws the figures of the gallery that no command of gpfit draws, into the
 // folder docs/gallery:
 //
-//	go run ./docs/gallery/figures
+//	go run -C docs/gallery/figures .
 package main
 
 import (
@@ -23,7 +23,7 @@ var figures = map[string]func(data string) *plotting.Figure{
 }
 
 func main() {
-	if err := write(filepath.Join("docs", "gallery", "data"), filepath.Join("docs", "gallery")); err != nil {
+	if err := write(filepath.Join("..", "data"), ".."); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -1,3 +1,0 @@
-// Package supply tests the scripts that make a release, the bills of materials that they write,
-// and the files that a public host of the repository reads.
-package supply
