@@ -327,7 +327,7 @@ func (b *builder) warped(t *TargetTransform) (*gorgonia.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gorgonia.ApplyOp(newTransformOp(b.solver, t), lambda)
+	return gorgonia.ApplyOp(ops{b.solver}.transformOp(t), lambda)
 }
 
 // data adds an input node that holds a vector or a matrix.
@@ -380,7 +380,7 @@ func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, err
 	for _, p := range b.spec.Program.Params {
 		children = append(children, b.nodes.Natural[p.Name])
 	}
-	k, err := gorgonia.ApplyOp(newKernelOp(s), children...)
+	k, err := gorgonia.ApplyOp(ops{s}.kernelOp(), children...)
 	if err != nil {
 		return nil, err
 	}
@@ -388,11 +388,11 @@ func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, err
 	if noise := b.nodes.Natural[NoiseVariance]; noise != nil {
 		diagonal = append(diagonal, noise)
 	}
-	sigma, err := gorgonia.ApplyOp(newAddNoiseOp(s, b.spec.Noise), diagonal...)
+	sigma, err := gorgonia.ApplyOp(ops{s}.addNoiseOp(b.spec.Noise), diagonal...)
 	if err != nil {
 		return nil, err
 	}
-	cost, err := gorgonia.ApplyOp(newNLMLOp(s, fixed), sigma, residual)
+	cost, err := gorgonia.ApplyOp(ops{s}.nlmlOp(fixed), sigma, residual)
 	if err == nil && b.volume != nil {
 		cost, err = gorgonia.Add(cost, b.volume)
 	}

@@ -218,7 +218,7 @@ func (c *curvature) addCoefficients(h []float64) error {
 // addNoise adds factor times the derivatives of ⟨G, Σ⟩ by the logarithms of noise variances, which
 // are their second derivatives.
 func (c *curvature) addNoise(h []float64, factor float64) {
-	for g, sum := range groupSums(c.solver, len(c.estimated)) {
+	for g, sum := range c.solver.groupSums(len(c.estimated)) {
 		total, k := factor*c.estimated[g]*sum, len(c.theta)+g
 		for i := range c.p {
 			for j := range c.p {

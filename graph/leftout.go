@@ -32,7 +32,7 @@ func (o *Objective) LeaveOneOut(ctx context.Context) (LeftOut, error) {
 	}
 	s.ctx = ctx
 	defer func() { s.ctx = context.Background() }()
-	l, err := s.leaveOneOut()
+	l, err := s.out.leaveOneOut()
 	if err != nil {
 		return LeftOut{}, err
 	}
@@ -46,7 +46,7 @@ func (o *Objective) LeaveOneOut(ctx context.Context) (LeftOut, error) {
 // FoldScores scores, after an evaluation of an objective with folds, the prediction of each row
 // from the other folds. Without folds, Squares are nil.
 func (o *Objective) FoldScores() LeftOut {
-	l := o.solver.held
+	l := o.solver.out.held
 	if l == nil {
 		return LeftOut{}
 	}
@@ -66,7 +66,7 @@ func (o *Objective) LeavePlacesOut(ctx context.Context) (LeftOut, error) {
 	if err != nil || len(*s.repeated) == 0 {
 		return out, err
 	}
-	l := s.left
+	l := s.out.left
 	e, v := out.Errors, out.Variances
 	noise := slices.Clone(s.noise)
 	for i := range noise {

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -101,7 +100,7 @@ func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
 func (o *Objective) Terms() Terms {
 	t := o.solver.terms
 	t.Jacobian = o.jacobian()
-	if l := cmp.Or(o.solver.held, o.solver.left); l != nil {
+	if l := o.solver.out.latest(); l != nil {
 		t.LeaveOneOut = l.objective() + t.Jacobian
 	}
 	if o.last != nil && o.prior != nil {
@@ -160,7 +159,7 @@ func (o *Objective) jacobian() float64 {
 // tr(Σ)/min σ² on the condition number, or +∞ without noise.
 func (o *Objective) ResidualLimit() float64 {
 	s := o.solver
-	return 16 * unitRoundoff * s.trace() / s.leastNoise()
+	return 16 * unitRoundoff * s.identity.trace() / s.leastNoise()
 }
 
 // roundingFactor times the unit roundoff times the sums that [Objective.GradientRounding]
@@ -181,7 +180,7 @@ const roundingFactor = 8
 // condition number of Σ, which the estimate leaves out.
 func (o *Objective) GradientRounding() []float64 {
 	s := o.solver
-	noise := roundingFactor * unitRoundoff / 2 * quadraticSize(s)
+	noise := roundingFactor * unitRoundoff / 2 * s.identity.quadraticSize()
 	kernel := noise
 	if s.prog.Bilinear() && !o.hasDerived() {
 		kernel = roundingFactor * unitRoundoff * math.Abs(s.terms.DataFit)
@@ -211,17 +210,4 @@ func (o *Objective) hasDerived() bool {
 		}
 	}
 	return free < len(o.solver.theta)+len(o.solver.estimated)
-}
-
-// quadraticSize returns Σ_t Σ_i α_ti² K_ii.
-func quadraticSize(s *solver) float64 {
-	n := s.ws.N()
-	sum := 0.0
-	for i, v := range s.variances() {
-		for t := range s.targets {
-			a := s.alpha[t*n+i]
-			sum += a * a * v
-		}
-	}
-	return sum
 }

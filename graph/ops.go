@@ -15,6 +15,9 @@ import (
 	"gpfit/kernel"
 )
 
+// ops makes the ops of one solver.
+type ops struct{ *solver }
+
 // op is an op of this package. Its name, its solver and its arguments identify it;
 // Gorgonia must never merge two nodes whose ops differ in any of them.
 type op struct {
@@ -134,18 +137,18 @@ const (
 	pickName       = "Pick"
 )
 
-// newKernelOp returns the n×n matrix K = k_θ(X, X). Inputs: X, then one scalar or vector for
+// kernelOp returns the n×n matrix K = k_θ(X, X). Inputs: X, then one scalar or vector for
 // every parameter of the program. The solver forms the matrix when it evaluates the likelihood.
 //
-// Derivative: for the adjoint G of K, θ_p receives ⟨G, ∂K/∂θ_p⟩ (newKernelGradOp),
-// from which newPickOp extracts each parameter's part.
-func newKernelOp(s *solver) *op {
+// Derivative: for the adjoint G of K, θ_p receives ⟨G, ∂K/∂θ_p⟩ (kernelGradOp),
+// from which pickOp extracts each parameter's part.
+func (s ops) kernelOp() *op {
 	inputs, varies := []hm.Type{matrixType()}, []bool{false}
 	for _, p := range s.prog.Params {
 		inputs, varies = append(inputs, numberType(p.Size)), append(varies, true)
 	}
 	return &op{
-		solver: s, name: kernelName, args: s.prog.Text, inputs: inputs, shape: square(s), varies: varies,
+		solver: s.solver, name: kernelName, args: s.prog.Text, inputs: inputs, shape: s.square(), varies: varies,
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
 			var theta kernelMatrix
 			for _, v := range inputs[1:] {
@@ -155,16 +158,16 @@ func newKernelOp(s *solver) *op {
 				}
 				theta = append(theta, part...)
 			}
-			return handleOf(s, theta), nil
+			return s.handle(theta), nil
 		},
 		diff: func(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
-			grad, err := gorgonia.ApplyOp(newKernelGradOp(s), adjoint)
+			grad, err := gorgonia.ApplyOp(s.kernelGradOp(), adjoint)
 			if err != nil {
 				return nil, err
 			}
 			out := gorgonia.Nodes{nil}
 			for i, p := range s.prog.Params {
-				pick, err := gorgonia.ApplyOp(newPickOp(s, p), grad, inputs[1+i])
+				pick, err := gorgonia.ApplyOp(s.pickOp(p), grad, inputs[1+i])
 				if err != nil {
 					return nil, err
 				}
@@ -175,11 +178,11 @@ func newKernelOp(s *solver) *op {
 	}
 }
 
-// newKernelGradOp returns the vector ⟨G, ∂K/∂log θ⟩ for all elements of θ, where G is
+// kernelGradOp returns the vector ⟨G, ∂K/∂log θ⟩ for all elements of θ, where G is
 // the adjoint of K.
-func newKernelGradOp(s *solver) *op {
+func (s ops) kernelGradOp() *op {
 	return &op{
-		solver: s, name: kernelGradName, inputs: []hm.Type{matrixType()}, shape: tensor.Shape{s.prog.NumParams},
+		solver: s.solver, name: kernelGradName, inputs: []hm.Type{matrixType()}, shape: tensor.Shape{s.prog.NumParams},
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
 			if err := s.contract(inputs[0]); err != nil {
 				return nil, err
@@ -189,13 +192,13 @@ func newKernelGradOp(s *solver) *op {
 	}
 }
 
-// newPickOp extracts one parameter's part of newKernelGradOp's result and converts it to the
+// pickOp extracts one parameter's part of kernelGradOp's result and converts it to the
 // derivative by the parameter itself: ∂/∂θ = (∂/∂log θ)/θ, unless the parameter is real. Inputs: the
 // vector and the parameter.
-func newPickOp(s *solver, p kernel.Param) *op {
+func (s ops) pickOp(p kernel.Param) *op {
 	size := p.Size
 	return &op{
-		solver: s, name: pickName, args: p.Name, inputs: []hm.Type{vectorType(), numberType(size)}, shape: numberShape(size),
+		solver: s.solver, name: pickName, args: p.Name, inputs: []hm.Type{vectorType(), numberType(size)}, shape: numberShape(size),
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
 			grad, err := numbers(inputs[0])
 			if err != nil {
@@ -216,16 +219,16 @@ func newPickOp(s *solver, p kernel.Param) *op {
 	}
 }
 
-// newAddNoiseOp returns Σ = K + diag(noise). Inputs: K and the estimated variances, if
+// addNoiseOp returns Σ = K + diag(noise). Inputs: K and the estimated variances, if
 // any. Derivative: for the adjoint G of Σ, K receives G itself and the variance of a
-// group receives Σ_i G_ii over its points (newTraceOp).
-func newAddNoiseOp(s *solver, noise NoiseModel) *op {
+// group receives Σ_i G_ii over its points (traceOp).
+func (s ops) addNoiseOp(noise NoiseModel) *op {
 	inputs, varies := []hm.Type{matrixType()}, []bool{true}
 	if size := len(noise.names()); size > 0 {
 		inputs, varies = append(inputs, numberType(size)), append(varies, true)
 	}
 	return &op{
-		solver: s, name: "AddNoise", inputs: inputs, shape: square(s), varies: varies,
+		solver: s.solver, name: "AddNoise", inputs: inputs, shape: s.square(), varies: varies,
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
 			theta, err := contentOf[kernelMatrix](inputs[0])
 			if err != nil {
@@ -240,34 +243,34 @@ func newAddNoiseOp(s *solver, noise NoiseModel) *op {
 				c.estimated = slices.Clone(estimated)
 			}
 			c.noise = noise.diagonal(c.estimated, s.ws.N())
-			return handleOf(s, c), nil
+			return s.handle(c), nil
 		},
 		diff: func(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
 			if len(inputs) == 1 {
 				return gorgonia.Nodes{adjoint}, nil
 			}
-			trace, err := gorgonia.ApplyOp(newTraceOp(s, noise), adjoint)
+			trace, err := gorgonia.ApplyOp(s.traceOp(noise), adjoint)
 			return gorgonia.Nodes{adjoint, trace}, err
 		},
 	}
 }
 
-// newTraceOp sums the diagonal of the adjoint G of Σ over the points of each group;
+// traceOp sums the diagonal of the adjoint G of Σ over the points of each group;
 // without groups the sum is tr G.
-func newTraceOp(s *solver, noise NoiseModel) *op {
+func (s ops) traceOp(noise NoiseModel) *op {
 	size := len(noise.names())
 	return &op{
-		solver: s, name: "Trace", inputs: []hm.Type{matrixType()}, shape: numberShape(size),
+		solver: s.solver, name: "Trace", inputs: []hm.Type{matrixType()}, shape: numberShape(size),
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
 			if err := s.contract(inputs[0]); err != nil {
 				return nil, err
 			}
-			return numberValue(groupSums(s, size)), nil
+			return numberValue(s.groupSums(size)), nil
 		},
 	}
 }
 
-// newNLMLOp returns f = Σ_t ½ r_tᵀΣ⁻¹r_t + ½ log|Σ| + ½ n log 2π, summed over the T
+// nlmlOp returns f = Σ_t ½ r_tᵀΣ⁻¹r_t + ½ log|Σ| + ½ n log 2π, summed over the T
 // targets, or the criterion of leave-one-out if that is the solver's objective. residualFixed means that r is
 // data, free of parameters.
 //
@@ -281,13 +284,13 @@ func newTraceOp(s *solver, noise NoiseModel) *op {
 //
 // At β̂ = (HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹y ∂φ/∂β is zero, so the derivative equals the derivative
 // at fixed β̂ (envelope theorem). The formula is the same, with α = Σ⁻¹(y − Hβ̂).
-func newNLMLOp(s *solver, residualFixed bool) *op {
+func (s ops) nlmlOp(residualFixed bool) *op {
 	args := "y - mean"
 	if residualFixed {
 		args = "y"
 	}
 	return &op{
-		solver: s, name: objectiveName(s), args: args, inputs: []hm.Type{matrixType(), vectorType()}, shape: tensor.ScalarShape(),
+		solver: s.solver, name: s.objectiveName(), args: args, inputs: []hm.Type{matrixType(), vectorType()}, shape: tensor.ScalarShape(),
 		varies: []bool{true, !residualFixed},
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
 			c, err := contentOf[covariance](inputs[0])
@@ -303,7 +306,7 @@ func newNLMLOp(s *solver, residualFixed bool) *op {
 				return nil, err
 			}
 			if s.leavesOut {
-				l, err := s.predicted()
+				l, err := s.out.predicted()
 				if err != nil {
 					return nil, err
 				}
@@ -313,21 +316,21 @@ func newNLMLOp(s *solver, residualFixed bool) *op {
 		},
 		// Passing output as an input makes the derivatives run after the factorization.
 		diff: func(_ gorgonia.Nodes, output, g *gorgonia.Node) (gorgonia.Nodes, error) {
-			adjoint, err := gorgonia.ApplyOp(newAdjointOp(s), output, g)
+			adjoint, err := gorgonia.ApplyOp(s.adjointOp(), output, g)
 			if err != nil || residualFixed {
 				return gorgonia.Nodes{adjoint, nil}, err
 			}
-			residual, err := gorgonia.ApplyOp(newResidualGradOp(s), output, g)
+			residual, err := gorgonia.ApplyOp(s.residualGradOp(), output, g)
 			return gorgonia.Nodes{adjoint, residual}, err
 		},
 	}
 }
 
-// newAdjointOp returns the adjoint of Σ under newNLMLOp, as a handle. Inputs: the value
+// adjointOp returns the adjoint of Σ under nlmlOp, as a handle. Inputs: the value
 // f, which makes the op run after the factorization, and g.
-func newAdjointOp(s *solver) *op {
+func (s ops) adjointOp() *op {
 	return &op{
-		solver: s, name: derivativeName(s, "Adjoint"), inputs: []hm.Type{tensor.Float64, tensor.Float64}, shape: square(s),
+		solver: s.solver, name: s.derivativeName("Adjoint"), inputs: []hm.Type{tensor.Float64, tensor.Float64}, shape: s.square(),
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
 			g, err := scalar(inputs[1])
 			if err != nil {
@@ -339,15 +342,15 @@ func newAdjointOp(s *solver) *op {
 			} else {
 				a.inv, a.outer = float64(s.targets)*g/2, g/2
 			}
-			return handleOf(s, a), nil
+			return s.handle(a), nil
 		},
 	}
 }
 
-// newResidualGradOp returns the adjoint of r under newNLMLOp, gα, or gb with leave-one-out.
-func newResidualGradOp(s *solver) *op {
+// residualGradOp returns the adjoint of r under nlmlOp, gα, or gb with leave-one-out.
+func (s ops) residualGradOp() *op {
 	return &op{
-		solver: s, name: derivativeName(s, "ResidualGrad"), inputs: []hm.Type{tensor.Float64, tensor.Float64}, shape: tensor.Shape{s.ws.N()},
+		solver: s.solver, name: s.derivativeName("ResidualGrad"), inputs: []hm.Type{tensor.Float64, tensor.Float64}, shape: tensor.Shape{s.ws.N()},
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
 			g, err := scalar(inputs[1])
 			if err != nil {
@@ -355,7 +358,7 @@ func newResidualGradOp(s *solver) *op {
 			}
 			slope := s.alpha
 			if s.leavesOut {
-				if slope, err = s.predictiveSlope(); err != nil {
+				if slope, err = s.out.slope(); err != nil {
 					return nil, err
 				}
 			}

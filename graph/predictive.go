@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -27,8 +28,85 @@ func (e *LeverageError) Error() string {
 	return fmt.Sprintf("graph: without %s %d (counted from 0) the data do not determine the coefficients of the mean: %s needs a simpler mean function%s", without, e.Index, criterion, or)
 }
 
+// predictions are the state of a leave-one-out criterion for the solver's alpha. Each target
+// is predicted from all others at the same parameters, with the error a_i = α_i/q_i and the variance v_i = 1/q_i, where α = Qr,
+// q = diag(Q) and Q = Σ⁻¹ (Rasmussen & Williams 2006, eq. 5.10 to 5.12). One criterion
+// is the negative log predictive density, summed over the T targets:
+//
+//	f = Σ_t Σ_i −½ log q_i + α_ti²/(2q_i) + ½ log 2π.
+//
+// The other is the squared error, with M_t = 1/n Σ_i a_ti²:
+//
+//	f = Σ_t ½n(log(2πM_t) + 1) + ½nT(s − 1 − log s),  s = 1/(nT) Σ_t Σ_i α_ti²/q_i.
+//
+// Its first part is the negative log density of the errors under one common variance.
+// The errors do not change if all variances of Σ are multiplied by a number; the second
+// part, which is 0 at s = 1 and positive elsewhere, chooses that number: at the optimum
+// the mean squared standardized error is 1 (Sundararajan & Keerthi, Neural Computation
+// 13 (2001), 1103; Bachoc, Computational Statistics & Data Analysis 66 (2013), 55).
+//
+// If the solver finds the mean's coefficients by generalized least squares, they are
+// refitted without each point: Q = Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ (Dubrule, Mathematical
+// Geology 15 (1983), 687), and because HᵀQ = 0, Qy = Q(y − Hβ̂).
+//
+// The derivatives for the adjoint g of f follow from dQ = −Q dΣ Q, which holds with
+// and without coefficients (eq. 5.13):
+//
+//	Σ receives g(Q·diag(h)·Q − ½Σ_t(α_t b_tᵀ + b_t α_tᵀ)),  r receives gb,
+//	b = Qp,  p_ti = ∂f/∂α_ti,  h_i = −∂f/∂q_i.
+//
+// If the solver has folds of rows, all rows of a fold are predicted from the rows of the other
+// folds. With V = (Q_II)⁻¹ for the rows I of a fold, their errors are a_I = Vα_I and their
+// covariance is V, of which v is the diagonal (Sundararajan & Keerthi; Ginsbourger & Schärer,
+// arXiv 2101.03108). The criteria are the same functions of a and v. From dV = −V dQ_II V follow,
+// with e = ∂f/∂a and h = ∂f/∂v, the p and the W that the formulas need in place of diag(h):
+//
+//	p_I = ∂f/∂α_I = Ve_I,  W = −∂f/∂Q_II = V·diag(h)·V + ½Σ_t(p_t a_tᵀ + a_t p_tᵀ).
+type predictions struct {
+	// density is the negative log predictive density.
+	density float64
+	// squares are the mean squared errors M of the targets, standardized is s.
+	squares      []float64
+	standardized float64
+	// squaredError says which criterion is the objective.
+	squaredError bool
+	// a and p are n×T. v and h have n elements; of single rows, v holds q instead. w (n×q,
+	// column-major) whitens the mean, Q = Σ⁻¹ − wwᵀ; it is nil without fitted coefficients.
+	a, p, v, h, w []float64
+	// b is Qp, nil until it is needed.
+	b []float64
+	// scale is the factor of W in the blocks of folding, which hold V before; then it is 0.
+	scale float64
+}
+
+// folding holds what the predictions of folds need.
+type folding struct {
+	// ends are the ends of the folds, nil for single rows.
+	ends []int
+	// engine, which has that many threads, and the other fields are nil until needed.
+	threads int
+	engine  *spd.Engine
+	blocks  *device.Blocks
+	matrix  *spd.Symmetric
+}
+
+// leftOut computes the predictions of a leave-one-out criterion with the factorization of the solver.
+type leftOut struct {
+	*solver
+	squaredError bool // which of the criteria is the objective
+	// left are the predictions of single rows, held the predictions of folds; nil until needed.
+	left, held *predictions
+	folds      folding
+}
+
+// forget drops the predictions, because the parameters have changed.
+func (s *leftOut) forget() { s.left, s.held = nil, nil }
+
+// latest returns the predictions of folds or else of single rows, nil if none were needed.
+func (s *leftOut) latest() *predictions { return cmp.Or(s.held, s.left) }
+
 // predicted returns the predictions at the parameters of the last nlml.
-func (s *solver) predicted() (*predictions, error) {
+func (s *leftOut) predicted() (*predictions, error) {
 	if s.folds.ends == nil {
 		return s.leaveOneOut()
 	}
@@ -51,12 +129,12 @@ func (l *predictions) objective() float64 {
 
 // leaveOneOut returns the predictions of single rows. It costs 2n³/3 operations; a
 // contraction that follows reuses half of them.
-func (s *solver) leaveOneOut() (*predictions, error) {
+func (s *leftOut) leaveOneOut() (*predictions, error) {
 	if s.left != nil {
 		return s.left, nil
 	}
 	n := s.ws.N()
-	l := newPredictions(s)
+	l := s.newPredictions()
 	inverse, err := device.Capability[device.InverseDiagonal](s.ws, "the diagonal of the inverse, which leave-one-out needs")
 	if err != nil {
 		return nil, err
@@ -108,18 +186,18 @@ func (l *predictions) slopes(alpha []float64) {
 }
 
 // newPredictions returns predictions with the whitened mean.
-func newPredictions(s *solver) *predictions {
+func (s *leftOut) newPredictions() *predictions {
 	n, all := s.ws.N(), len(s.alpha)
 	l := &predictions{squaredError: s.squaredError, squares: make([]float64, s.targets)}
 	l.v, l.h, l.a, l.p = make([]float64, n), make([]float64, n), make([]float64, all), make([]float64, all)
 	if len(s.h) > 0 {
-		l.w = whitened(s)
+		l.w = s.whitened()
 	}
 	return l
 }
 
 // whitened returns W (n×q, column-major) with WWᵀ = Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹.
-func whitened(s *solver) []float64 {
+func (s *leftOut) whitened() []float64 {
 	n := s.ws.N()
 	q := len(s.h) / n
 	rows := transposed(s.solvedH, q, n)
@@ -139,7 +217,7 @@ func transposed(x []float64, n, m int) []float64 {
 }
 
 // foldsOut returns the predictions of folds.
-func (s *solver) foldsOut() (*predictions, error) {
+func (s *leftOut) foldsOut() (*predictions, error) {
 	if s.held != nil {
 		return s.held, nil
 	}
@@ -161,7 +239,7 @@ func (s *solver) foldsOut() (*predictions, error) {
 		s.formed, s.solved = false, false
 		return nil, err
 	}
-	l := newPredictions(s)
+	l := s.newPredictions()
 	n, fold := s.ws.N(), 0
 	if err := f.blocks.Each(func(first, m int, v []float64) error {
 		if err := s.ctx.Err(); err != nil {
@@ -195,7 +273,7 @@ func (f *folding) space(m int) *spd.Symmetric {
 }
 
 // invertFold replaces the block of Σ⁻¹ for the rows of a fold by V, both halves.
-func (s *solver) invertFold(w []float64, fold, first, m int, v []float64) error {
+func (s *leftOut) invertFold(w []float64, fold, first, m int, v []float64) error {
 	n := s.ws.N()
 	kappa := make([]float64, m)
 	for i := range m {
@@ -274,7 +352,7 @@ func (l *predictions) scoreFolds() (e []float64) {
 }
 
 // foldMiddle returns g times the middle term W, which takes the place of V.
-func (s *solver) foldMiddle(g float64) (*device.Blocks, error) {
+func (s *leftOut) foldMiddle(g float64) (*device.Blocks, error) {
 	l, blocks := s.held, s.folds.blocks
 	if l.scale != 0 {
 		floats.Scale(g/l.scale, blocks.Elements)
@@ -305,8 +383,8 @@ func (s *solver) foldMiddle(g float64) (*device.Blocks, error) {
 	return blocks, nil
 }
 
-// predictiveSlope returns b = Qp, n×T, with Q = Σ⁻¹ − wwᵀ.
-func (s *solver) predictiveSlope() ([]float64, error) {
+// slope returns b = Qp, n×T, with Q = Σ⁻¹ − wwᵀ.
+func (s *leftOut) slope() ([]float64, error) {
 	l, err := s.predicted()
 	if err != nil {
 		return nil, err
@@ -329,10 +407,10 @@ func (s *solver) predictiveSlope() ([]float64, error) {
 	return b, nil
 }
 
-// contractPredictive contracts g times the adjoint of Σ under the criterion of leave-one-out.
-func (s *solver) contractPredictive(g float64) error {
+// contract contracts g times the adjoint of Σ under the criterion of leave-one-out.
+func (s *leftOut) contract(g float64) error {
 	n := s.ws.N()
-	b, err := s.predictiveSlope()
+	b, err := s.slope()
 	if err != nil {
 		return err
 	}
@@ -372,7 +450,7 @@ func (s *solver) contractPredictive(g float64) error {
 //	QDQ = Σ⁻¹DΣ⁻¹ − UWᵀ − WUᵀ,  U = Σ⁻¹DW − ½W(WᵀDW).
 //
 // product is DW.
-func (s *solver) addWhitened(adj *device.Adjoint, w, product []float64) error {
+func (s *leftOut) addWhitened(adj *device.Adjoint, w, product []float64) error {
 	if len(w) == 0 {
 		return nil
 	}

@@ -40,7 +40,8 @@ func (s *solver) nlml(c covariance, r []float64) (float64, error) {
 // coefficients. One call of the workspace serves all right-hand sides.
 func (s *solver) solve(r []float64) error {
 	n := s.ws.N()
-	s.solved, s.contracted, s.left, s.held = false, false, nil, nil
+	s.solved, s.contracted = false, false
+	s.out.forget()
 	s.residual = append(s.residual[:0], r...)
 	sides := slices.Concat(r, s.h)
 	if err := s.ws.Solve(s.ctx, sides, len(sides)/n); err != nil {
@@ -60,7 +61,7 @@ func (s *solver) solve(r []float64) error {
 			return err
 		}
 	}
-	s.identity.spread = spread(s, sides)
+	s.identity.setSpread(sides)
 	targets := float64(s.targets)
 	s.terms = Terms{
 		Complexity: targets * s.logDet / 2, Constant: targets * float64(n) / 2 * math.Log(2*math.Pi), Jitter: s.jitter, LogDetStdErr: s.logDetStdErr,
@@ -101,7 +102,8 @@ func (s *solver) leastSquares(r, solved []float64) error {
 
 // form forms Σ in the workspace, with jitter if that is needed and allowed.
 func (s *solver) form(c covariance) (err error) {
-	s.formed, s.solved, s.contracted, s.left, s.held = false, false, false, nil, nil
+	s.formed, s.solved, s.contracted = false, false, false
+	s.out.forget()
 	s.stamp++
 	s.theta, s.noise = append(s.theta[:0], c.theta...), append(s.noise[:0], c.noise...)
 	s.estimated = append(s.estimated[:0], c.estimated...)
@@ -137,7 +139,7 @@ func (s *solver) contract(v gorgonia.Value) error {
 	if a.loo == 0 {
 		err = s.contractLikelihood(a)
 	} else {
-		err = s.contractPredictive(a.loo)
+		err = s.out.contract(a.loo)
 	}
 	if err != nil {
 		s.formed, s.solved = false, false
@@ -147,7 +149,7 @@ func (s *solver) contract(v gorgonia.Value) error {
 	if a.loo == 0 && s.prog.Bilinear() {
 		s.addOuter(-a.outer)
 	}
-	if err := s.checkIdentity(a); err != nil {
+	if err := s.identity.check(a); err != nil {
 		return err
 	}
 	s.contracted, s.inv, s.outer, s.loo = true, a.inv, a.outer, a.loo
@@ -196,95 +198,8 @@ func (s *solver) addOuter(factor float64) {
 	}
 }
 
-// identityFactor times the unit roundoff times |a|·tr(Σ⁻¹)·tr(Σ) + |b|·tr(Σ)·spread is the
-// largest difference that counts as rounding. The first term bounds Σ_ij |Σ⁻¹_ij Σ_ij|, which is
-// at most n times the condition number; the second bounds Σ_t Σ_ij |α_i α_j Σ_ij|. The largest
-// difference observed is a thirtieth of this limit; see TestIdentityOfHardProblems.
-const identityFactor = 16
-
-// checkIdentity returns a [*device.WrongError] if the contraction with a violates the identity.
-// Rounding may explain an error of Σ⁻¹ as large as Σ⁻¹ itself. The bound, which is of first order
-// in that error, then proves nothing about the device, and the point is infeasible. The noise
-// limits the trace, so a wrong inverse does not lead here.
-func (s *solver) checkIdentity(a adjoint) error {
-	if s.identity.weights == nil || a.loo != 0 || s.logDetStdErr != 0 {
-		return nil
-	}
-	n := float64(s.ws.N())
-	left, size := 0.0, 0.0
-	for p, w := range s.identity.weights {
-		left += w * s.grad[p]
-		size += math.Abs(w * s.grad[p])
-	}
-	fit := 2 * s.terms.DataFit
-	right := a.inv*n - a.outer*fit
-	for i, v := range s.diag {
-		right -= v * s.noiseOf(i)
-	}
-	trace := s.trace()
-	inverse := unitRoundoff * inverseTrace(s, a) * trace
-	bound := math.Abs(a.inv)*inverse + unitRoundoff*(math.Abs(a.outer)*trace*s.identity.spread+size)
-	s.identity.slack = math.Abs(left-right) / (identityFactor * bound)
-	if !(s.identity.slack > 1) { // the optimizer handles values that are not finite
-		return nil
-	}
-	if identityFactor*inverse >= n {
-		return fmt.Errorf("graph: rounding leaves no digits of the inverse of the covariance%.0w", &device.NotPDError{Minor: s.ws.N(), N: s.ws.N()})
-	}
-	return &device.WrongError{
-		Device: s.device,
-		What:   fmt.Sprintf("gradient: the trace of Σ⁻¹Σ differs from n by %.3g, but rounding explains only %.3g", left-right, identityFactor*bound),
-	}
-}
-
-// unitRoundoff is the unit roundoff of float64.
-const unitRoundoff = 0x1p-53
-
 // noiseOf returns the variance that was added to the i-th element of the diagonal.
 func (s *solver) noiseOf(i int) float64 { return s.noise[min(i, len(s.noise)-1)] + s.jitter }
 
 // leastNoise returns the smallest variance that was added, a lower bound of the eigenvalues of Σ.
 func (s *solver) leastNoise() float64 { return floats.Min(s.noise) + s.jitter }
-
-// trace returns the trace of Σ.
-func (s *solver) trace() float64 {
-	sum := 0.0
-	for i, v := range s.variances() {
-		sum += v + s.noiseOf(i)
-	}
-	return sum
-}
-
-// variances returns the diagonal of K, until the next call.
-func (s *solver) variances() []float64 {
-	if s.evaluator == nil {
-		s.evaluator, s.variance = kernel.NewEvaluator(s.prog), make([]float64, s.ws.N())
-	}
-	s.evaluator.Bind(s.theta)
-	s.evaluator.Diagonal(s.variance, s.identity.x, 0, len(s.variance))
-	return s.variance
-}
-
-// inverseTrace returns the trace of Σ⁻¹, computed from the diagonal of the adjoint.
-// The noise bounds the result in case that diagonal is wrong.
-func inverseTrace(s *solver, a adjoint) float64 {
-	inverse := floats.Sum(s.diag) / a.inv
-	for _, v := range s.alpha {
-		inverse += a.outer / a.inv * v * v
-	}
-	return min(math.Abs(inverse), float64(s.ws.N())/s.leastNoise())
-}
-
-// spread returns identity.spread for the solutions that alpha consists of: Σ⁻¹y
-// for all targets, and Σ⁻¹H times the mean's coefficients.
-func spread(s *solver, solutions []float64) (sum float64) {
-	n := s.ws.N()
-	for t := range s.targets {
-		norm := floats.Norm(solutions[t*n:(t+1)*n], 2)
-		for j := range len(s.h) / n {
-			norm += math.Abs(s.beta[t*len(s.h)/n+j]) * floats.Norm(s.solvedH[j*n:(j+1)*n], 2)
-		}
-		sum += norm * floats.Norm(s.alpha[t*n:(t+1)*n], 2)
-	}
-	return sum
-}

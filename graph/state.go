@@ -11,7 +11,6 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"gpfit/cpu/spd"
 	"gpfit/device"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -60,8 +59,9 @@ type solver struct {
 	// means none. noisy describes the noise.
 	freeBasis []float64
 	noisy     NoiseModel
-	// leavesOut says that the objective is leave-one-out, squaredError which of its criteria.
-	leavesOut, squaredError bool
+	// leavesOut says that the objective is leave-one-out, with the predictions of out.
+	leavesOut bool
+	out       leftOut
 
 	// stamp counts the matrices formed. formed means that the workspace holds the
 	// matrix of (theta, noise). estimated are the parameters within noise.
@@ -79,9 +79,6 @@ type solver struct {
 	solvedH         []float64 // Σ⁻¹H
 	gls             *mean.GLS
 	terms           Terms
-	// left are the predictions of single rows, held the predictions of folds; nil until needed.
-	left, held *predictions
-	folds      folding
 	// repeated are the rows of places with several; nil until needed.
 	repeated *[][]int
 
@@ -92,9 +89,6 @@ type solver struct {
 	inv, outer, loo float64
 	grad, diag      []float64
 	identity        identity
-	// evaluator computes the diagonal of K in variance; both are nil until needed.
-	evaluator *kernel.Evaluator
-	variance  []float64
 	// groups are the rows that addOuter takes together; nil until needed.
 	groups []rowGroup
 }
@@ -104,11 +98,12 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 	s := &solver{
 		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
 		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
-		noisy: spec.Noise, leavesOut: spec.LeaveOneOut, squaredError: spec.SquaredError, folds: folding{threads: spec.Threads},
-		identity: identity{weights: spec.Program.Homogeneous(spec.X), x: spec.X}, device: spec.Device,
+		noisy: spec.Noise, leavesOut: spec.LeaveOneOut, device: spec.Device,
 	}
+	s.identity = identity{solver: s, weights: spec.Program.Homogeneous(spec.X), x: spec.X}
+	s.out = leftOut{solver: s, squaredError: spec.SquaredError, folds: folding{threads: spec.Threads}}
 	if spec.LeaveOneOut {
-		s.folds.ends = spec.Folds
+		s.out.folds.ends = spec.Folds
 	}
 	if basis := spec.Mean.Evaluate(spec.X); spec.MeanFree {
 		s.freeBasis = basis
@@ -120,7 +115,7 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 
 // groupSums returns the sum of the adjoint's diagonal over the points of each of the noise groups,
 // each divided by its weight; without groups there is one sum.
-func groupSums(s *solver, groups int) []float64 {
+func (s *solver) groupSums(groups int) []float64 {
 	sums := make([]float64, groups)
 	if groups == 0 {
 		return sums // no noise is estimated
@@ -133,22 +128,22 @@ func groupSums(s *solver, groups int) []float64 {
 }
 
 // objectiveName returns the name of the op of the objective.
-func objectiveName(s *solver) string {
+func (s ops) objectiveName() string {
 	if !s.leavesOut {
 		return "NLML"
 	}
 	name := "LOO"
-	if s.folds.ends != nil {
+	if s.out.folds.ends != nil {
 		name = "CV"
 	}
-	if s.squaredError {
+	if s.out.squaredError {
 		name += "-RMSE"
 	}
 	return name
 }
 
 // derivativeName returns the name of an op in the derivative of the objective.
-func derivativeName(s *solver, what string) string {
+func (s ops) derivativeName(what string) string {
 	if s.leavesOut {
 		return "LOO" + what
 	}
@@ -189,89 +184,6 @@ func rowGroups(ws device.Workspace, x *kernel.Points) []rowGroup {
 	return out
 }
 
-// predictions are the state of a leave-one-out criterion for the solver's alpha. Each target
-// is predicted from all others at the same parameters, with the error a_i = α_i/q_i and the variance v_i = 1/q_i, where α = Qr,
-// q = diag(Q) and Q = Σ⁻¹ (Rasmussen & Williams 2006, eq. 5.10 to 5.12). One criterion
-// is the negative log predictive density, summed over the T targets:
-//
-//	f = Σ_t Σ_i −½ log q_i + α_ti²/(2q_i) + ½ log 2π.
-//
-// The other is the squared error, with M_t = 1/n Σ_i a_ti²:
-//
-//	f = Σ_t ½n(log(2πM_t) + 1) + ½nT(s − 1 − log s),  s = 1/(nT) Σ_t Σ_i α_ti²/q_i.
-//
-// Its first part is the negative log density of the errors under one common variance.
-// The errors do not change if all variances of Σ are multiplied by a number; the second
-// part, which is 0 at s = 1 and positive elsewhere, chooses that number: at the optimum
-// the mean squared standardized error is 1 (Sundararajan & Keerthi, Neural Computation
-// 13 (2001), 1103; Bachoc, Computational Statistics & Data Analysis 66 (2013), 55).
-//
-// If the solver finds the mean's coefficients by generalized least squares, they are
-// refitted without each point: Q = Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ (Dubrule, Mathematical
-// Geology 15 (1983), 687), and because HᵀQ = 0, Qy = Q(y − Hβ̂).
-//
-// The derivatives for the adjoint g of f follow from dQ = −Q dΣ Q, which holds with
-// and without coefficients (eq. 5.13):
-//
-//	Σ receives g(Q·diag(h)·Q − ½Σ_t(α_t b_tᵀ + b_t α_tᵀ)),  r receives gb,
-//	b = Qp,  p_ti = ∂f/∂α_ti,  h_i = −∂f/∂q_i.
-//
-// If the solver has folds of rows, all rows of a fold are predicted from the rows of the other
-// folds. With V = (Q_II)⁻¹ for the rows I of a fold, their errors are a_I = Vα_I and their
-// covariance is V, of which v is the diagonal (Sundararajan & Keerthi; Ginsbourger & Schärer,
-// arXiv 2101.03108). The criteria are the same functions of a and v. From dV = −V dQ_II V follow,
-// with e = ∂f/∂a and h = ∂f/∂v, the p and the W that the formulas need in place of diag(h):
-//
-//	p_I = ∂f/∂α_I = Ve_I,  W = −∂f/∂Q_II = V·diag(h)·V + ½Σ_t(p_t a_tᵀ + a_t p_tᵀ).
-type predictions struct {
-	// density is the negative log predictive density.
-	density float64
-	// squares are the mean squared errors M of the targets, standardized is s.
-	squares      []float64
-	standardized float64
-	// squaredError says which criterion is the objective.
-	squaredError bool
-	// a and p are n×T. v and h have n elements; of single rows, v holds q instead. w (n×q,
-	// column-major) whitens the mean, Q = Σ⁻¹ − wwᵀ; it is nil without fitted coefficients.
-	a, p, v, h, w []float64
-	// b is Qp, nil until it is needed.
-	b []float64
-	// scale is the factor of W in the blocks of folding, which hold V before; then it is 0.
-	scale float64
-}
-
-// folding holds what the predictions of folds need.
-type folding struct {
-	// ends are the ends of the folds, nil for single rows.
-	ends []int
-	// engine, which has that many threads, and the other fields are nil until needed.
-	threads int
-	engine  *spd.Engine
-	blocks  *device.Blocks
-	matrix  *spd.Symmetric
-}
-
-// identity checks every gradient of the marginal likelihood against tr(Σ⁻¹Σ) = n,
-// using numbers that are already computed. For the adjoint A = aΣ⁻¹ − b Σ_t α_tα_tᵀ
-// of K, with Σα_t = r_t (residuals r for any coefficients of the mean), and weights
-// w of the kernel's log-parameters with Σ_p w_p ∂K/∂log θ_p = K,
-//
-//	Σ_p w_p ⟨A, ∂K/∂log θ_p⟩ = ⟨A, K⟩ = ⟨A, Σ⟩ − Σ_i A_ii σ_i²
-//	                         = a·n − b Σ_t α_t·r_t − Σ_i A_ii σ_i²,
-//
-// where σ_i² is the total added to the diagonal element i. A wrong inverse or a
-// wrong contraction violates the identity.
-type identity struct {
-	// weights is nil if no such weights are known; x are the points.
-	weights []float64
-	x       *kernel.Points
-	// spread is the sum over targets of ‖α_t‖ times the norms of the solutions from
-	// which α_t was computed.
-	spread float64
-	// slack is the difference of the two sides in the last check, in units of the bound, for tests.
-	slack float64
-}
-
 // matrixType is the type of every handle's node.
 func matrixType() gorgonia.TensorType { return gorgonia.TensorType{Dims: 2, Of: tensor.Float64} }
 
@@ -286,10 +198,10 @@ type handle struct {
 var _ gorgonia.Value = (*handle)(nil)
 
 // square returns the shape of the n×n matrices.
-func square(s *solver) tensor.Shape { return tensor.Shape{s.ws.N(), s.ws.N()} }
+func (s ops) square() tensor.Shape { return tensor.Shape{s.ws.N(), s.ws.N()} }
 
-// handleOf returns the handle of an n×n matrix.
-func handleOf(s *solver, content any) *handle { return &handle{s.ws.N(), s.ws.N(), content} }
+// handle returns the handle of an n×n matrix.
+func (s ops) handle(content any) *handle { return &handle{s.ws.N(), s.ws.N(), content} }
 
 func (h *handle) Shape() tensor.Shape { return tensor.Shape{h.rows, h.cols} }
 func (h *handle) Size() int           { return h.rows * h.cols }

@@ -27,11 +27,11 @@ func (t *TargetTransform) slopes(lambda float64) []float64 {
 	return out
 }
 
-// newTransformOp returns the targets for its input λ. Derivative: for their adjoint g, λ receives
+// transformOp returns the targets for its input λ. Derivative: for their adjoint g, λ receives
 // Σ_i g_i ∂z_i/∂λ.
-func newTransformOp(s *solver, t *TargetTransform) *op {
+func (s ops) transformOp(t *TargetTransform) *op {
 	return &op{
-		solver: s, name: "Transform", args: string(t.Kind), inputs: []hm.Type{tensor.Float64}, shape: tensor.Shape{len(t.Coordinates)}, varies: []bool{true},
+		solver: s.solver, name: "Transform", args: string(t.Kind), inputs: []hm.Type{tensor.Float64}, shape: tensor.Shape{len(t.Coordinates)}, varies: []bool{true},
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
 			lambda, err := scalar(inputs[0])
 			if err != nil {
@@ -40,16 +40,16 @@ func newTransformOp(s *solver, t *TargetTransform) *op {
 			return vectorValue(t.at(lambda)), nil
 		},
 		diff: func(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
-			slope, err := gorgonia.ApplyOp(newTransformGradOp(s, t), inputs[0], adjoint)
+			slope, err := gorgonia.ApplyOp(s.transformGradOp(t), inputs[0], adjoint)
 			return gorgonia.Nodes{slope}, err
 		},
 	}
 }
 
-// newTransformGradOp returns the derivative by λ. Inputs: λ and the adjoint.
-func newTransformGradOp(s *solver, t *TargetTransform) *op {
+// transformGradOp returns the derivative by λ. Inputs: λ and the adjoint.
+func (s ops) transformGradOp(t *TargetTransform) *op {
 	return &op{
-		solver: s, name: "TransformGrad", args: string(t.Kind), inputs: []hm.Type{tensor.Float64, vectorType()}, shape: tensor.ScalarShape(),
+		solver: s.solver, name: "TransformGrad", args: string(t.Kind), inputs: []hm.Type{tensor.Float64, vectorType()}, shape: tensor.ScalarShape(),
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
 			lambda, err := scalar(inputs[0])
 			if err != nil {
