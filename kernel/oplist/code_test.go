@@ -89,7 +89,7 @@ var unaries = []struct {
 	{anyValue, function(Tanh), math.Tanh},
 	{within(0.9), function(Arcsine), math.Asin},
 	{anyValue, function(Erf), math.Erf},
-	{anyValue, func(l *List, a ID) ID { return SincAt(l, a, 0) }, func(a float64) float64 { return math.Sin(a) / a }},
+	{anyValue, func(l *List, a ID) ID { return l.SincAt(a, 0) }, func(a float64) float64 { return math.Sin(a) / a }},
 	{anyValue, function(Abs), math.Abs},
 	{anyValue, function(Positive), func(a float64) float64 { return max(a, 0) }},
 	{anyValue, function(Step), func(a float64) float64 { return math.Max(0, math.Copysign(1, a)) }},

@@ -7,7 +7,7 @@ import "math"
 func (l *List) Uniforms(out, theta []float64, need []bool) {
 	for id := range l.Values {
 		if need[id] && l.Values[id].Uniform {
-			out[id] = compute(l, &l.Values[id], out, theta, nil)
+			out[id] = l.Values[id].compute(out, theta, nil)
 		}
 	}
 }
@@ -18,7 +18,7 @@ func (l *List) Evaluate(theta, features []float64, roots ...ID) []float64 {
 	values, need := make([]float64, len(l.Values)), l.Needed(roots...)
 	for id := range l.Values {
 		if need[id] {
-			values[id] = compute(l, &l.Values[id], values, theta, features)
+			values[id] = l.Values[id].compute(values, theta, features)
 		}
 	}
 	out := make([]float64, len(roots))
@@ -30,7 +30,8 @@ func (l *List) Evaluate(theta, features []float64, roots ...ID) []float64 {
 	return out
 }
 
-func compute(l *List, v *Value, values, theta, features []float64) float64 {
+// compute returns the value, for values that hold its arguments.
+func (v *Value) compute(values, theta, features []float64) float64 {
 	switch v.Op {
 	case Number:
 		return v.Number

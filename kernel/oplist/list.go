@@ -136,7 +136,7 @@ func (l *List) put(v Value) ID {
 	if l.known == nil {
 		l.known = map[string]ID{}
 	}
-	v.Sign = signOfValue(l, v)
+	v.Sign = signs(l.Values).of(v)
 	id := ID(len(l.Values))
 	l.Values = append(l.Values, v)
 	l.known[key] = id
@@ -169,10 +169,13 @@ func (v *Value) key() string {
 	return string(b)
 }
 
-func signOfValue(l *List, v Value) Sign {
+// signs finds the sign of a value from the signs of earlier values.
+type signs []Value
+
+func (s signs) of(v Value) Sign {
 	arg := Unknown
 	if len(v.Args) > 0 {
-		arg = l.At(v.Args[0]).Sign
+		arg = s[v.Args[0]].Sign
 	}
 	switch v.Op {
 	case Number:
@@ -187,9 +190,9 @@ func signOfValue(l *List, v Value) Sign {
 	case Feature:
 		return v.Sign
 	case Sum:
-		return signOfSum(l, v)
+		return s.ofSum(v)
 	case Product:
-		return signOfProduct(l, v)
+		return s.ofProduct(v)
 	case Sqrt, RootInverse, Log1p, Abs, Positive, Step, Power:
 		return AtLeast0
 	case Tanh, Arcsine, Erf:
@@ -210,13 +213,13 @@ func signOf(x float64) Sign {
 	return Unknown
 }
 
-func signOfSum(l *List, v Value) Sign {
+func (s signs) ofSum(v Value) Sign {
 	var terms []Sign
 	for i, a := range v.Args {
-		terms = append(terms, l.At(a).Sign.times(l.At(v.Coef[i]).Sign))
+		terms = append(terms, s[a].Sign.times(s[v.Coef[i]].Sign))
 	}
 	if v.Offset != None {
-		terms = append(terms, l.At(v.Offset).Sign)
+		terms = append(terms, s[v.Offset].Sign)
 	}
 	switch {
 	case !slices.ContainsFunc(terms, func(s Sign) bool { return !s.NotNegative() }):
@@ -233,19 +236,19 @@ func signOfSum(l *List, v Value) Sign {
 	return Unknown
 }
 
-func signOfProduct(l *List, v Value) Sign {
+func (s signs) ofProduct(v Value) Sign {
 	sign := Above0
 	if v.Uniform {
 		sign = signOf(v.Number)
 	}
 	for i, a := range v.Args {
-		s := l.At(a).Sign
+		factor := s[a].Sign
 		if v.Powers[i]%2 == 0 {
-			if s = AtLeast0; l.At(a).Sign == Above0 || l.At(a).Sign == Below0 {
-				s = Above0
+			if factor = AtLeast0; s[a].Sign == Above0 || s[a].Sign == Below0 {
+				factor = Above0
 			}
 		}
-		sign = sign.times(s)
+		sign = sign.times(factor)
 	}
 	return sign
 }

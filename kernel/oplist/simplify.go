@@ -13,7 +13,7 @@ func (l *List) Num(x float64) ID { return l.put(Value{Op: Number, Number: x + 0}
 func (l *List) Param(index int) ID { return l.put(Value{Op: Parameter, Index: index}) }
 
 // RealParam returns θ[index], which may have either sign.
-func RealParam(l *List, index int) ID {
+func (l *List) RealParam(index int) ID {
 	return l.put(Value{Op: Parameter, Index: index, Real: true})
 }
 
@@ -48,6 +48,12 @@ func (l *List) split(a ID) (coef, core ID) {
 	return coef, core
 }
 
+// sums builds sums.
+type sums struct{ *List }
+
+// products builds products.
+type products struct{ *List }
+
 // linear is a sum Σ coef·core + offset under construction.
 type linear struct {
 	cores  []ID
@@ -56,36 +62,36 @@ type linear struct {
 }
 
 // Add returns a + b.
-func (l *List) Add(a, b ID) ID { return combine(l, a, b, 1) }
+func (l *List) Add(a, b ID) ID { return sums{l}.combine(a, b, 1) }
 
 // Sub returns a − b.
-func (l *List) Sub(a, b ID) ID { return combine(l, a, b, -1) }
+func (l *List) Sub(a, b ID) ID { return sums{l}.combine(a, b, -1) }
 
 // Neg returns −a.
 func (l *List) Neg(a ID) ID { return l.Mul(l.Num(-1), a) }
 
-func combine(l *List, a, b ID, sign float64) ID {
+func (l sums) combine(a, b ID, sign float64) ID {
 	if l.At(a).Uniform && l.At(b).Uniform {
-		return addUniform(l, a, b, sign)
+		return l.addUniform(a, b, sign)
 	}
 	sum := linear{coefs: map[ID]ID{}, offset: l.Num(0)}
-	collect(l, &sum, a, 1)
-	collect(l, &sum, b, sign)
+	l.collect(&sum, a, 1)
+	l.collect(&sum, b, sign)
 	return l.ofLinear(sum)
 }
 
 // collect adds sign·a to a sum. A sum of several terms with a factor stays whole;
 // otherwise the factor would hide that two sums are equal.
-func collect(l *List, sum *linear, a ID, sign float64) {
+func (l sums) collect(sum *linear, a ID, sign float64) {
 	v := *l.At(a)
 	if v.Uniform {
-		sum.offset = addUniform(l, sum.offset, a, sign)
+		sum.offset = l.addUniform(sum.offset, a, sign)
 		return
 	}
 	term := func(coef, core ID) {
 		coef = l.Mul(l.Num(sign), coef)
 		if before, ok := sum.coefs[core]; ok {
-			coef = addUniform(l, before, coef, 1)
+			coef = l.addUniform(before, coef, 1)
 		} else {
 			sum.cores = append(sum.cores, core)
 		}
@@ -99,11 +105,11 @@ func collect(l *List, sum *linear, a ID, sign float64) {
 		term(v.Coef[i], core)
 	}
 	if v.Offset != None {
-		sum.offset = addUniform(l, sum.offset, v.Offset, sign)
+		sum.offset = l.addUniform(sum.offset, v.Offset, sign)
 	}
 }
 
-func (l *List) ofLinear(sum linear) ID {
+func (l sums) ofLinear(sum linear) ID {
 	v := Value{Op: Sum, Offset: None}
 	slices.Sort(sum.cores)
 	for _, core := range sum.cores {
@@ -126,17 +132,17 @@ func (l *List) ofLinear(sum linear) ID {
 }
 
 // addUniform returns a + sign·b of uniform values, a sum of monomials with numeric coefficients.
-func addUniform(l *List, a, b ID, sign float64) ID {
+func (l sums) addUniform(a, b ID, sign float64) ID {
 	v, offset := Value{Op: Sum, Offset: None}, 0.0
 	add := func(term ID, factor float64) {
-		m := l.monomialOf(term)
+		m := products{l.List}.monomialOf(term)
 		factor *= m.number
 		m.number = 1
 		if len(m.powers) == 0 {
 			offset += factor
 			return
 		}
-		core := l.ofMonomial(m)
+		core := products{l.List}.ofMonomial(m)
 		i := slices.Index(v.Args, core)
 		if i < 0 {
 			i = len(v.Args)
@@ -173,9 +179,9 @@ func addUniform(l *List, a, b ID, sign float64) ID {
 	case len(keep.Args) == 0:
 		return l.Num(offset)
 	case len(keep.Args) == 1 && keep.Offset == None:
-		m := l.monomialOf(keep.Args[0])
+		m := products{l.List}.monomialOf(keep.Args[0])
 		m.number *= l.At(keep.Coef[0]).Number
-		return l.ofMonomial(m)
+		return products{l.List}.ofMonomial(m)
 	}
 	return l.put(keep)
 }
@@ -186,7 +192,7 @@ type monomial struct {
 	powers map[ID]int
 }
 
-func (l *List) monomialOf(a ID) monomial {
+func (l products) monomialOf(a ID) monomial {
 	v := l.At(a)
 	m := monomial{1, map[ID]int{}}
 	switch {
@@ -213,7 +219,7 @@ func (m monomial) times(o monomial, power int) monomial {
 	return m
 }
 
-func (l *List) ofMonomial(m monomial) ID {
+func (l products) ofMonomial(m monomial) ID {
 	v := Value{Op: Product}
 	for b, p := range m.powers {
 		if p != 0 {
@@ -237,16 +243,16 @@ func (l *List) ofMonomial(m monomial) ID {
 }
 
 // Mul returns a·b.
-func (l *List) Mul(a, b ID) ID { return l.times(a, b, 1) }
+func (l *List) Mul(a, b ID) ID { return products{l}.times(a, b, 1) }
 
 // Div returns a/b.
-func (l *List) Div(a, b ID) ID { return l.times(a, b, -1) }
+func (l *List) Div(a, b ID) ID { return products{l}.times(a, b, -1) }
 
 // PowInt returns a^power.
-func (l *List) PowInt(a ID, power int) ID { return l.times(l.Num(1), a, power) }
+func (l *List) PowInt(a ID, power int) ID { return products{l}.times(l.Num(1), a, power) }
 
 // times returns a·b^power.
-func (l *List) times(a, b ID, power int) ID {
+func (l products) times(a, b ID, power int) ID {
 	coefA, coreA := l.split(a)
 	coefB, coreB := l.split(b)
 	coef := l.ofMonomial(l.monomialOf(coefA).times(l.monomialOf(coefB), power))
@@ -254,15 +260,15 @@ func (l *List) times(a, b ID, power int) ID {
 	switch {
 	case coreB == None || power == 0:
 	case coreA == None:
-		core = productOf(l, monomial{1, map[ID]int{}}.times(l.monomialOf(coreB), power))
+		core = l.productOf(monomial{1, map[ID]int{}}.times(l.monomialOf(coreB), power))
 	default:
-		core = productOf(l, l.monomialOf(coreA).times(l.monomialOf(coreB), power))
+		core = l.productOf(l.monomialOf(coreA).times(l.monomialOf(coreB), power))
 	}
-	return scaled(l, coef, core)
+	return l.scaled(coef, core)
 }
 
 // scaled returns coef·core, where core may itself have a factor or be None.
-func scaled(l *List, coef, core ID) ID {
+func (l products) scaled(coef, core ID) ID {
 	if core == None {
 		return coef
 	}
@@ -271,13 +277,13 @@ func scaled(l *List, coef, core ID) ID {
 	if core == None {
 		return coef
 	}
-	return l.ofLinear(linear{cores: []ID{core}, coefs: map[ID]ID{core: coef}, offset: l.Num(0)})
+	return sums{l.List}.ofLinear(linear{cores: []ID{core}, coefs: map[ID]ID{core: coef}, offset: l.Num(0)})
 }
 
 // productOf returns a product of nonuniform values. It merges exponentials into one
 // and pairs roots.
-func productOf(l *List, m monomial) ID {
-	pairRoots(l, m)
+func (l products) productOf(m monomial) ID {
+	l.pairRoots(m)
 	exponent, found := l.Num(0), false
 	for _, b := range slices.Sorted(maps.Keys(m.powers)) {
 		if v := *l.At(b); v.Op == Exp && m.powers[b] != 0 {
@@ -288,16 +294,16 @@ func productOf(l *List, m monomial) ID {
 	if !found {
 		return l.ofMonomial(m)
 	}
-	e := l.unary(Exp, joinLogs(l, exponent, m))
+	e := l.unary(Exp, l.joinLogs(exponent, m))
 	if l.At(e).Uniform {
-		return scaled(l, e, l.ofMonomial(m))
+		return l.scaled(e, l.ofMonomial(m))
 	}
 	m.powers[e]++
 	return l.ofMonomial(m)
 }
 
 // joinLogs moves factors (1 + a)^p into an exponent that contains log(1 + a).
-func joinLogs(l *List, exponent ID, m monomial) ID {
+func (l products) joinLogs(exponent ID, m monomial) ID {
 	if l.At(exponent).Op != Sum {
 		return exponent
 	}
@@ -312,7 +318,7 @@ func joinLogs(l *List, exponent ID, m monomial) ID {
 }
 
 // pairRoots simplifies products of roots: √a·√a to a, a/√a to √a and √a/√a to 1.
-func pairRoots(l *List, m monomial) {
+func (l products) pairRoots(m monomial) {
 	for _, b := range slices.Sorted(maps.Keys(m.powers)) {
 		v := *l.At(b)
 		if v.Op != RootInverse && v.Op != Sqrt {
@@ -362,9 +368,9 @@ func contains(m, part monomial) bool {
 func (l *List) Apply(op Op, a ID) ID {
 	switch sign := l.At(a).Sign; {
 	case op == Sqrt:
-		return rootOf(l, Sqrt, a, 1)
+		return l.rootOf(Sqrt, a, 1)
 	case op == RootInverse:
-		return rootOf(l, RootInverse, a, -1)
+		return l.rootOf(RootInverse, a, -1)
 	case (op == Abs || op == Positive) && sign.NotNegative():
 		return a
 	case op == Abs && sign.NotPositive():
@@ -372,11 +378,11 @@ func (l *List) Apply(op Op, a ID) ID {
 	case op == LogOrZero && sign == Above0:
 		return l.Apply(Log, a)
 	case op == Log:
-		if rest := beyondOne(l, a); rest != None {
+		if rest := l.beyondOne(a); rest != None {
 			return l.unary(Log1p, rest)
 		}
 	case op == LogOrZero:
-		if square := squareOfRoot(l, a); square != None {
+		if square := l.squareOfRoot(a); square != None {
 			return l.Mul(l.Num(0.5), l.Apply(LogOrZero, square))
 		}
 	}
@@ -384,7 +390,7 @@ func (l *List) Apply(op Op, a ID) ID {
 }
 
 // beyondOne returns a − 1 if it is not uniform and known to be at least 0, or None.
-func beyondOne(l *List, a ID) ID {
+func (l *List) beyondOne(a ID) ID {
 	v := l.At(a)
 	if v.Uniform || v.Op != Sum || v.Offset == None {
 		return None
@@ -399,7 +405,7 @@ func beyondOne(l *List, a ID) ID {
 }
 
 // squareOfRoot returns c²·b if a is c·√b with c > 0, or None.
-func squareOfRoot(l *List, a ID) ID {
+func (l *List) squareOfRoot(a ID) ID {
 	coef, core := l.split(a)
 	if core == None || l.At(core).Op != Sqrt || l.At(coef).Sign != Above0 {
 		return None
@@ -415,18 +421,18 @@ func (l *List) unary(op Op, a ID) ID {
 }
 
 // rootOf moves a nonnegative uniform factor out of the root.
-func rootOf(l *List, op Op, a ID, power int) ID {
+func (l *List) rootOf(op Op, a ID, power int) ID {
 	coef, core := l.split(a)
 	sign := l.At(coef).Sign
 	if core == None || !sign.NotNegative() || op == RootInverse && sign != Above0 {
 		return l.unary(op, a)
 	}
-	return l.times(l.unary(op, core), uniformRoot(l, coef), power)
+	return products{l}.times(l.unary(op, core), l.uniformRoot(coef), power)
 }
 
 // uniformRoot takes squares out of the root of a product.
-func uniformRoot(l *List, a ID) ID {
-	m := l.monomialOf(a)
+func (l *List) uniformRoot(a ID) ID {
+	m := products{l}.monomialOf(a)
 	if m.number < 0 { // and so is the rest
 		return l.unary(Sqrt, a)
 	}
@@ -439,9 +445,9 @@ func uniformRoot(l *List, a ID) ID {
 		}
 	}
 	if len(rest.powers) > 0 {
-		out = out.times(l.monomialOf(l.unary(Sqrt, l.ofMonomial(rest))), 1)
+		out = out.times(products{l}.monomialOf(l.unary(Sqrt, products{l}.ofMonomial(rest))), 1)
 	}
-	return l.ofMonomial(out)
+	return products{l}.ofMonomial(out)
 }
 
 // Pow returns a^b for a uniform b.
@@ -453,10 +459,10 @@ func (l *List) Pow(a, b ID) ID {
 	case ok && x == 0.5:
 		return l.Apply(Sqrt, a)
 	}
-	if rest := beyondOne(l, a); rest != None {
+	if rest := l.beyondOne(a); rest != None {
 		return l.Apply(Exp, l.Mul(b, l.unary(Log1p, rest)))
 	}
-	if square := squareOfRoot(l, a); square != None {
+	if square := l.squareOfRoot(a); square != None {
 		return l.Pow(square, l.Mul(l.Num(0.5), b))
 	}
 	v := Value{Op: Power, Args: []ID{a}, Coef: []ID{b}}
@@ -470,7 +476,7 @@ func (l *List) Pow(a, b ID) ID {
 const maxPower = 200
 
 // SincAt returns the Sinc of order n.
-func SincAt(l *List, a ID, n int) ID {
+func (l *List) SincAt(a ID, n int) ID {
 	if x, ok := l.number(a); ok {
 		return l.Num(SincOf(n)(x))
 	}

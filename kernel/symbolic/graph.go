@@ -420,7 +420,7 @@ func (f function) code(l *oplist.List, a, b oplist.ID) oplist.ID {
 	case oplist.Decay:
 		return l.Decay(a, f.poly)
 	case oplist.Sinc:
-		return oplist.SincAt(l, a, f.power)
+		return l.SincAt(a, f.power)
 	}
 	return l.Apply(f.op, a)
 }

@@ -48,7 +48,7 @@ func (t *translation) node(n *Node) oplist.ID {
 			return l.Feat(in.index, in.sign)
 		case oplist.Parameter:
 			if in.real {
-				return oplist.RealParam(l, in.index)
+				return l.RealParam(in.index)
 			}
 			return l.Param(in.index)
 		}
