@@ -14,7 +14,7 @@ import (
 
 // TestOutside runs the tests of testdata/outside in a module of their own, so that they fail if
 // what they use is internal. A workspace of both modules, in place of a replace line, shares the
-// compiled packages with the other tests and fetches nothing.
+// compiled packages with the other tests.
 func TestOutside(t *testing.T) {
 	watchTree(t)
 	read := func(path string) string { return string(must.Get(os.ReadFile(path))(t)) }
@@ -34,7 +34,7 @@ func TestOutside(t *testing.T) {
 	})
 	test := exec.Command("go", "test", "-mod=readonly", ".")
 	test.Dir = dir
-	test.Env = append(os.Environ(), "GOWORK="+filepath.Join(dir, "go.work"), "GOPROXY=off")
+	test.Env = append(os.Environ(), "GOWORK="+filepath.Join(dir, "go.work"))
 	if out, err := test.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
