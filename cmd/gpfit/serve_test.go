@@ -63,7 +63,10 @@ func (c *client) receive(message any) {
 // answer is an event or a response.
 type answer struct {
 	serve.Response
-	Progress *struct{ Text string }
+	Progress *struct {
+		Text string
+		Best *float64
+	}
 }
 
 // end returns the response to the only command that runs, and the number of events before it.
@@ -147,9 +150,12 @@ func TestServeCancel(t *testing.T) {
 	dir, c := t.TempDir(), newClient(t)
 	model := filepath.Join(dir, "m.gpfit")
 	long := c.start(true, "fit", "../../examples/co2.csv", "--kernel=rbf(ard)", "--restarts=5000", "--coarse=off", "--quiet", "--out="+model)
-	var first answer
-	if c.receive(&first); first.ID != long || first.Progress == nil || first.Progress.Text == "" {
-		t.Fatalf("%+v is no progress", first)
+	for best := (*float64)(nil); best == nil; { // before, there is no model to write
+		var a answer
+		if c.receive(&a); a.ID != long || a.Progress == nil || a.Progress.Text == "" {
+			t.Fatalf("%+v is no progress", a)
+		}
+		best = a.Progress.Best
 	}
 	short := c.start(false, "version")
 	began := time.Now()
