@@ -12,7 +12,7 @@ type evaluators struct {
 	threads []*kernel.Evaluator
 }
 
-// bind binds so many evaluators of a program to theta, for points of d columns. It keeps them while the program is the same.
+// bind binds an evaluator of a program for each thread to theta, for points of d columns. It keeps them while the program is the same.
 func (e *evaluators) bind(threads, d int, prog *kernel.Program, theta []float64) ([]*kernel.Evaluator, error) {
 	if prog.D != d {
 		return nil, fmt.Errorf("cpu: kernel for %d columns on points with %d columns", prog.D, d)

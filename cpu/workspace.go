@@ -96,7 +96,7 @@ type vectorSpace struct {
 	scratch [][]float64
 }
 
-// grow makes sure that there are so many groups of vectors, and working space for each thread.
+// grow makes sure that there are enough groups of vectors, and working space for each thread.
 func (s *vectorSpace) grow(m *spd.Symmetric, threads, groups int) {
 	for len(s.vectors) < groups {
 		s.vectors = append(s.vectors, m.NewVectors())

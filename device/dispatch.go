@@ -204,8 +204,8 @@ const (
 	mostLanes = 16
 )
 
-// LaneFree reports whether work on a matrix of more rows may join the work on an accelerator: on so many matrices with so
-// many rows in all, each in a lane of its own.
+// LaneFree reports whether work on a matrix of more rows may join the work on an accelerator: matrices with the
+// given rows in all, each in a lane of its own.
 func LaneFree(matrices, rows, more int) bool {
 	return matrices == 0 || matrices < mostLanes && rows+more <= busyRows
 }
@@ -217,7 +217,7 @@ func Lanes(rows int) (lanes int) {
 	return lanes
 }
 
-// withLanes adds lanes to open devices for the parts of a request, as many as keep them busy and have room in their memory.
+// withLanes adds lanes to open devices for the parts of a request, as many as keep them busy and fit in their memory.
 // The first devices stay the first. A lane that cannot be opened is no error: there are fewer.
 func withLanes(req Request, devices []Device, on []Backend) []Device {
 	all := devices

@@ -11,7 +11,7 @@ type Meter struct {
 // OnProgress is the same as in [Workspace].
 func (m *Meter) OnProgress(f func(Progress)) { m.report = f }
 
-// Begin begins a stage that takes so many operations.
+// Begin begins a stage that takes flops operations.
 func (m *Meter) Begin(stage string, flops float64) {
 	m.progress = Progress{Stage: stage, Total: flops}
 }

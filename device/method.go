@@ -24,7 +24,7 @@ type Method interface {
 	// Exact reports whether rounding is the only approximation. Other methods are used
 	// only if the user asks for them.
 	Exact() bool
-	// MaxRows returns the number of rows from which the method has no room for them on any machine,
+	// MaxRows returns the number of rows from which no machine has enough memory for the method,
 	// given the host's free memory in bytes; 0 means no limit. Readers of tables stop there.
 	MaxRows(hostFree int64) int
 	// Backends returns the backends of the method on opened devices, which they close: one
@@ -87,7 +87,7 @@ type Capabilities struct {
 }
 
 // Chosen is the name that leaves the choice of the method to this package, as does the
-// empty name: the method with the fewest operations among the exact methods that have room in memory. A later
+// empty name: the method with the fewest operations among the exact methods that fit in memory. A later
 // method of the list has to save a tenth.
 const Chosen = "chosen"
 
@@ -194,8 +194,8 @@ func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
 	return out
 }
 
-// better reports whether a method is better for a workload than the best of the methods before it, which fits if it has
-// room: it has room, which that one has not, or saves a part of the operations. What methods cost depends on the points.
+// better reports whether a method is better for a workload than the best of the methods before it; fits says
+// whether that one fits in memory. A better one fits where that one does not, or saves a part of the operations. What methods cost depends on the points.
 func (one Weighed) better(best Weighed, fits bool, w Workload) bool {
 	if w.Points != nil && one.Plan.FlopsGradient < worthwhile*best.Plan.FlopsGradient {
 		return !fits || Room(one.Backends[0], one.Plan) == nil

@@ -246,7 +246,7 @@ func TestExpertsOptions(t *testing.T) {
 }
 
 // TestExpertsAdvice checks that a table too large for the memory leads to local experts,
-// which then have room for it.
+// which then hold it.
 func TestExpertsAdvice(t *testing.T) {
 	d := synthetic(4500)
 	b := freeMemory{backend, 150 << 20}

@@ -59,7 +59,7 @@ const (
 	columnShift      = 1
 )
 
-// autoPower returns the power of the likelihood of so many rows. A posterior of a model that is only
+// autoPower returns the power of the likelihood of a number of rows. A posterior of a model that is only
 // nearly right is too narrow (Grünwald & van Ommen, Bayesian Analysis 12 (2017), 1069; Miller & Dunson,
 // JASA 114 (2019), 1113), the more so with more rows, because the model's error stays.
 func autoPower(rows int) float64 { return max(0.3, min(0.7, math.Sqrt(10/float64(rows)))) }

@@ -33,7 +33,7 @@ func sampled(t *testing.T, d problem.Data, o problem.Options, at map[string]floa
 	return drawn, p.report(drawn)
 }
 
-// wave is a series of so many rows over twelve turns of two harmonics.
+// wave is a series of n rows over twelve turns of two harmonics.
 func wave(n int) problem.Data {
 	rng := rand.New(rand.NewPCG(1, 1))
 	d := problem.Data{N: n, D: 1, FeatureNames: []string{"t"}}

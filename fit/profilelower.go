@@ -122,7 +122,7 @@ func startingAt(p *problem.ParameterList, z []float64) *problem.ParameterList {
 	})
 }
 
-// lower returns the index of the lowest point to which a fit may go, and that is so many nats below
+// lower returns the index of the lowest point to which a fit may go, and that is at least the given nats below
 // the fit; −1 if there is none.
 func lower(p *profiler, nats float64) int {
 	best, at := p.out.Optima[0].Objective-nats, -1

@@ -257,7 +257,7 @@ func FuzzLoad(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "m.gpfit")
 	f.Fuzz(func(t *testing.T, header, x, y, alpha, noise, rows, factor []byte) {
 		if len(x)+len(factor) > 1<<16 {
-			return // posteriors of so many rows take their time
+			return // the posterior would take too long
 		}
 		must.Do(t, os.WriteFile(path, archive(t, [][]byte{header, x, y, alpha, noise, rows, factor}), 0o600))
 		fuzzguard.Run(t, func() { checkLoad(t, path) })

@@ -156,8 +156,8 @@ const (
 //
 // The expectation is over pairs of training rows, the same ones in each call, and sd(y) is √(½ E[(y
 // − y′)²]) over the same pairs. Several targets share their mean square. The cost is O(128·d·n·d)
-// operations, on that many threads of the host, 0 for all; the number does not change the result. Of
-// tables with so many columns that this takes minutes, with pairs of 16 rows, the result is nil.
+// operations, on the given threads of the host, 0 for all; the number does not change the result. The
+// result is nil for tables of thousands of columns, for which pairs of only 16 rows would take minutes.
 func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 	prog, err := m.Program()
 	if err == nil {
@@ -179,8 +179,8 @@ func (p *Posterior) Relevance(ctx context.Context) ([]float64, error) {
 	})
 }
 
-// relevanceOf compares the means, in scaled units, of pairs of training rows. It changes so many columns
-// at a time that their rows have about the given number of numbers.
+// relevanceOf compares the means, in scaled units, of pairs of training rows. It changes as many columns
+// at a time as have about the given number of numbers in their rows.
 func relevanceOf(m *Model, numbers int, means func(rows []float64, points *kernel.Points) ([][]float64, error)) ([]float64, error) {
 	d, pairs := len(m.Columns), relevancePairs(m)
 	if float64(len(pairs))*float64(d)*float64(d)*float64(m.N()) > mostRelevanceWork {

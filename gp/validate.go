@@ -227,7 +227,7 @@ func checkTargets(m *Model) error {
 	return nil
 }
 
-// checkSize returns a [*SizeError] if so many numbers do not fit in the host's memory.
+// checkSize returns a [*SizeError] if the numbers do not fit in the host's memory.
 func checkSize(what string, numbers float64, free int64) error {
 	need := 8 * numbers
 	if free > 0 && need > float64(free) {

@@ -167,7 +167,7 @@ type NoiseModel struct {
 	Labels []string
 	Group  []int
 	// Weights holds a positive weight for each point, length n: its estimated variance is the
-	// group's divided by the weight, as for the mean of so many observations. nil means 1.
+	// group's divided by the weight, as for the mean of that many observations. nil means 1.
 	Weights []float64
 }
 

@@ -306,7 +306,7 @@ const (
 // many reports whether a value over all rows is too dear for each alternative.
 func (t *tuner) many() bool { return t.rows >= coarseFrom || t.Coarse == CoarseOn }
 
-// onFewer descends from candidates, with at most so many values each or with the usual number, and from
+// onFewer descends from candidates, with at most the given values each or with the usual number, and from
 // the best end on few rows. It returns where the best end leads there, and the ends of the others:
 // an end that stays far above that one is left, and an end at its optimum is the same.
 func onFewer(ctx context.Context, t *tuner, name string, others []candidate, values int) (own candidate, ends []candidate, err error) {

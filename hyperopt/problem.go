@@ -25,8 +25,8 @@ type Problem interface {
 	// limit, the column would stay inactive on more rows, where it matters.
 	Limits(z []float64) []float64
 	// Starts returns starts other than the parameters' own that the data suggest, in
-	// the order in which they are worth a descent. The order does not depend on a seed. The first
-	// so many take part without restarts, too.
+	// the order in which they are worth a descent. The order does not depend on a seed. Without
+	// restarts, starts[:first] take part.
 	Starts() (starts [][]float64, first int)
 	// Alternatives returns points where there may be a better optimum than at z, because the
 	// model explains the data in a similar way. At the near ones, f is about as low as at z if
@@ -36,7 +36,7 @@ type Problem interface {
 	// Groups returns the number of the group of each row, from 0, or nil if every row
 	// is on its own. Rows of a group, such as repeated ones, stay together in subsets.
 	Groups() []int
-	// Workers returns the number of workers on which objectives over so many rows are
+	// Workers returns the number of workers on which objectives over the given rows are
 	// best evaluated in parallel: devices, or shares of one.
 	Workers(rows int) int
 	// Room returns an error if the given number of workers lack the memory for all rows, so that

@@ -37,7 +37,7 @@ type Follower struct {
 	// since is when the stage began, after its first values.
 	since time.Time
 	first int
-	// before is the time of a value in the stage before, with so many rows; 0 if that is not known.
+	// before is the time of a value in the stage before, over beforeRows rows; 0 if that is not known.
 	before     float64
 	beforeRows int
 }

@@ -304,7 +304,7 @@ func recordValues(t *tuner, done []half, began time.Time, err error) error {
 	return err
 }
 
-// poolOf returns the number of starts among which so many restarts choose.
+// poolOf returns the number of starts among which the restarts choose.
 func poolOf(t *tuner, restarts int) int {
 	if perRestart(t) == 1 {
 		return t.pool + restarts
@@ -333,7 +333,7 @@ func lowestOf(done []half, used []bool) int {
 
 // finalists returns the starts that line up over all rows, at most one of a basin: the best one, the given
 // one, and the best of the others, or with a screen all that the data suggest. Each restart beyond
-// leastFinals adds the best one among which so many restarts choose, so more restarts only add some at the
+// leastFinals adds the best start of the pool from which it chooses, so more restarts only add some at the
 // end. The best start is the first, because with a metric it soon ends, and that end stops others early.
 func finalists(t *tuner, done []half, from []candidate) []candidate {
 	out := []candidate{from[0]}

@@ -75,7 +75,7 @@ func fewer(n int) (rows, evaluations int) {
 	return (n + 1) / 2, halfEvaluations
 }
 
-// total returns what counts evaluations on so many rows.
+// total returns the counts of evaluations on a number of rows.
 func total(t *tuner, rows int) *descent.Evaluations {
 	if rows == t.rows {
 		return &t.result.FullSize
@@ -99,13 +99,13 @@ func (t *tuner) finals() int {
 	return 1 + t.Restarts
 }
 
-// Descents returns the options of a descent over all of so many rows.
+// Descents returns the options of a descent over all rows.
 func (s Settings) Descents(rows int) descent.Options {
 	return descent.Options{Method: s.Method, MaxEvaluations: s.MaxEvaluations, GradientTolerance: s.GradientTolerance,
 		RelativeTolerance: s.RelativeTolerance, ToleranceNats: s.toleranceNats(rows), Precision: s.Precision, FewRows: rows < coarseFrom}
 }
 
-// toleranceNats returns the tolerance of a descent over all of so many rows.
+// toleranceNats returns the tolerance of a descent over all rows.
 func (s Settings) toleranceNats(rows int) float64 {
 	switch {
 	case s.ToleranceNats != 0:

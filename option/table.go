@@ -218,7 +218,7 @@ func noiseOptions() Entries {
 		{Name: "noise-column", Kind: Column, Group: Noise, Field: "Rows.NoiseColumn", Places: in(rowTables, "report"), Placeholder: "NAME", Unit: "target²", Unset: "the model's column, if DATA has it", Rules: modelNoise,
 			Help: "column of known noise variances, in squared units of the target"},
 		{Name: "weight-column", Kind: Column, Group: Noise, Field: "Data.WeightColumn", Places: in(fits, "select", Spec), Placeholder: "NAME",
-			Help: "column of weights: the noise variance of a row is the estimated one divided by its weight, as for the mean of so many observations; rows of weight 0 are left out"},
+			Help: "column of weights: the noise variance of a row is the estimated one divided by its weight, as for the mean of that many observations; rows of weight 0 are left out"},
 		{Name: "noise-group", Kind: Column, Group: Noise, Field: "Data.NoiseGroup", Places: in(models, Spec), Placeholder: "NAME",
 			Help: "column of labels: the rows of each label have their own noise variance, noise_variance[LABEL]"},
 		{Name: "noise-group", Kind: Column, Group: Noise, Field: "Rows.NoiseGroup", Places: in(rowTables, "report"), Placeholder: "NAME", Unset: "the model's column, if DATA has it", Rules: modelNoise,

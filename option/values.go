@@ -78,7 +78,7 @@ type sampleValues struct {
 
 // benchValues describe measurements.
 type benchValues struct {
-	// Rows are the numbers of rows of Table, or of a synthetic table with so many Columns.
+	// Rows are the numbers of rows of Table, or of a synthetic table with Columns columns.
 	Rows    []int
 	Table   string
 	Columns int
@@ -111,7 +111,7 @@ type Compute struct {
 	Memory  int64
 	Retries int
 	// Calibrate measures again from which size on an accelerator is faster. Test compares
-	// devices at so many Sizes of problems.
+	// devices at Sizes of problems.
 	Calibrate, Test bool
 	Sizes           []int
 }

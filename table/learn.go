@@ -206,7 +206,7 @@ func (l *learnedCells) finish(x []float64, at, stride int) (as feature.Coding, m
 	return as, msg
 }
 
-// identifies says that a column with so many categories identifies rows, "" if it does
+// identifies says that a column with this number of categories identifies rows, "" if it does
 // not. A column that the rules name may have more of them.
 func (l *learnedCells) identifies(categories, rows int) string {
 	switch {

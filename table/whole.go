@@ -90,7 +90,7 @@ func (r *Reader) tooMany(most int) error {
 }
 
 // grow makes room in t for further rows, if there is memory, and returns the number
-// of rows that t then has room for.
+// of rows that t can then hold.
 func (r *Reader) grow(t *Table) (int, error) {
 	// Growing keeps the old numbers beside the new ones.
 	perRow := int64(8 * (t.D + 3 + len(r.sel.targets) + len(r.sel.extra) + 2*len(r.sel.extraStr)))

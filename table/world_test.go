@@ -333,7 +333,7 @@ func compareRows(t *testing.T, what string, got, want [][]any) {
 	}
 }
 
-// worldTables is the number of tables that the tests read. Of so many of them, mostAsked, gpfit may ask
+// worldTables is the number of tables that the tests read. Of up to mostAsked of them gpfit may ask
 // whether the first row is a header: their columns are called by years.
 const worldTables, mostAsked = 500, 25
 

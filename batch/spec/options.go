@@ -55,7 +55,7 @@ type Options struct {
 	Robust *bool `yaml:"robust,omitempty" json:"robust,omitempty"`
 	// NoiseColumn: column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance.
 	NoiseColumn *Word `yaml:"noise_column,omitempty" json:"noise_column,omitempty"`
-	// WeightColumn: column of weights: the noise variance of a row is the estimated one divided by its weight, as for the mean of so many observations; rows of weight 0 are left out.
+	// WeightColumn: column of weights: the noise variance of a row is the estimated one divided by its weight, as for the mean of that many observations; rows of weight 0 are left out.
 	WeightColumn *Word `yaml:"weight_column,omitempty" json:"weight_column,omitempty"`
 	// NoiseGroup: column of labels: the rows of each label have their own noise variance, noise_variance[LABEL].
 	NoiseGroup *Word `yaml:"noise_group,omitempty" json:"noise_group,omitempty"`
@@ -99,7 +99,7 @@ type Options struct {
 	SaveFactor *bool `yaml:"save_factor,omitempty" json:"save_factor,omitempty"`
 	// Device: where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them.
 	Device *string `yaml:"device,omitempty" json:"device,omitempty"`
-	// Method: how to compute: chosen, the exact method with the fewest operations that has room; dense, a Cholesky factorization of the n×n matrix; merged, which counts rows of equal inputs once and has the same results; markov, a filter over the rows in order for kernels of one column; grid, an eigenproblem for each factor of a product if the rows are a full grid; finite, a regression on the features of kernels that have few; tiles, half of the matrix in tiles over the memory of the host and of several cards, where the whole has no room; mpi, one factorization over the processes that mpirun or srun has started; or experts, the method of local experts. 'gpfit devices' lists the methods.
+	// Method: how to compute: chosen, the exact method with the fewest operations that fits in memory; dense, a Cholesky factorization of the n×n matrix; merged, which counts rows of equal inputs once and has the same results; markov, a filter over the rows in order for kernels of one column; grid, an eigenproblem for each factor of a product if the rows are a full grid; finite, a regression on the features of kernels that have few; tiles, half of the matrix in tiles over the memory of the host and of several cards, where the whole has no room; mpi, one factorization over the processes that mpirun or srun has started; or experts, the method of local experts. 'gpfit devices' lists the methods.
 	Method *string `yaml:"method,omitempty" json:"method,omitempty"`
 	// Fallback: device to continue on if option device names one that is not available, is lost or is too small.
 	Fallback *string `yaml:"fallback,omitempty" json:"fallback,omitempty"`

@@ -108,7 +108,7 @@ func TestDamagedRun(t *testing.T) {
 	names = slices.Concat(must.Get(fs.Glob(os.DirFS("r.run"), "*.*"))(t), []string{"lock"}, must.Slice(len(names)/every, func(i int) string { return names[i*every+int(time.Now().Unix()/86400)%every] }))
 	var again atomic.Int64
 	var workers sync.WaitGroup
-	for w := range runtime.NumCPU() { // each damages one of so many files in a copy of the run
+	for w := range runtime.NumCPU() { // each damages every NumCPU-th file in a copy of the run
 		run := fmt.Sprintf("copy%d.run", w)
 		must.Do(t, os.CopyFS(run, os.DirFS("r.run")))
 		workers.Go(func() {

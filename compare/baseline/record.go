@@ -227,7 +227,7 @@ func check(conditions ...bool) error {
 	return nil
 }
 
-// dense returns the matrix with so many rows and columns; a negative number stands for any.
+// dense returns the matrix if it has the given rows and columns; a negative number stands for any.
 func (m *MatrixRecord) dense(rows, columns int) (*mat.Dense, error) {
 	if m == nil || m.Rows < 1 || m.Columns < 1 || rows >= 0 && m.Rows != rows || columns >= 0 && m.Columns != columns ||
 		len(m.Values)/m.Rows != m.Columns || len(m.Values)%m.Rows != 0 {
@@ -242,7 +242,7 @@ func (s ScaleRecord) of(d int) (scaling, error) {
 	return scaling{s.Mean, s.Scale, s.Constant}, check(len(s.Mean) == d, len(s.Scale) == d, len(s.Constant) == d, positive)
 }
 
-// additive returns the solution for d columns and rows of so many columns without a penalty and with one.
+// additive returns the solution for d columns, of which free weights have no penalty and width have one.
 func (r *AdditiveRecord) additive(d, free, width int) (out additive, err error) {
 	scale, err := r.Scale.of(d)
 	if err != nil || len(r.Weights) != width {

@@ -30,7 +30,7 @@ type factorization struct {
 	minor            int
 }
 
-// blocksOf returns the number of blocks of so many rows.
+// blocksOf returns the number of blocks of size rows.
 func (m *panels) blocksOf(size int) int { return (m.order + size - 1) / size }
 
 // addTasks adds the blocks column after column. The next block on the diagonal comes before

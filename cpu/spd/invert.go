@@ -13,7 +13,7 @@ func (m *Symmetric) invertTriangle(ctx context.Context, report func(flops float6
 	return m.finish(&m.run, m.order, v.task)
 }
 
-// workers returns working space of so many numbers for each thread. It is kept.
+// workers returns working space for each thread, with the given size in numbers. It is kept.
 func (m *Symmetric) workers(numbers int) [][]float64 {
 	for len(m.scratch) < m.team.Size() {
 		m.scratch = append(m.scratch, nil)

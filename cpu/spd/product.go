@@ -51,7 +51,7 @@ func (ks *kernels) pack(panels []float64, m blas64.General, i0, i1, k0, k int) {
 	}
 }
 
-// addTile adds factor times the tile of a product to so many rows and columns of c. The panels of the tile follow one
+// addTile adds factor times the tile of a product to the first rows and columns of c. The panels of the tile follow one
 // another in the columns of c.
 func addTile(c []float64, stride int, factor float64, tile []float64, l, rows, columns int) {
 	for first := 0; first < min(columns, len(tile)/l); first += l {

@@ -9,7 +9,7 @@ type RowBlock struct {
 	x      []float64
 }
 
-// NewRowBlock returns space for so many rows.
+// NewRowBlock returns space for a number of rows.
 func (m *Symmetric) NewRowBlock(rows int) *RowBlock {
 	return &RowBlock{m: m, x: aligned(int(m.RowsNumbers(m.n, rows)))}
 }

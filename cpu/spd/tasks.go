@@ -38,14 +38,14 @@ type Engine struct {
 }
 
 // NewEngine returns an engine with the micro-kernels of a variant, which this processor must
-// have, and so many threads.
+// have, and the given threads.
 func NewEngine(v isa.Variant, threads int) *Engine {
 	e := &Engine{kernels: kernelsOf(v), team: workers.New(threads)}
 	runtime.AddCleanup(e, (*workers.Team).Close, e.team)
 	return e
 }
 
-// Open returns an engine with the variant of [isa.Choose], or its error, and so many
+// Open returns an engine with the variant of [isa.Choose], or its error, and the given
 // threads, or all if threads is not positive.
 func Open(threads int) (*Engine, error) {
 	v, err := isa.Choose()
@@ -67,7 +67,7 @@ func (e *Engine) Threads() int { return e.team.Size() }
 // SetThreads changes the number of threads for later calls.
 func (e *Engine) SetThreads(n int) { e.team.Resize(n) }
 
-// For calls f(worker, task) for every task in 0 … tasks−1 on at most so many of the threads,
+// For calls f(worker, task) for every task in 0 … tasks−1 on at most the given threads,
 // as [workers.Team.For] does.
 func (e *Engine) For(ctx context.Context, threads, tasks int, f func(worker, task int)) error {
 	return e.team.For(ctx, threads, tasks, f)
@@ -98,7 +98,7 @@ type run struct {
 // A pair names a task by the blocks that it computes or changes.
 type pair struct{ i, j int }
 
-// begin prepares an operation with so many blocks.
+// begin prepares an operation on a number of blocks.
 func (r *run) begin(ctx context.Context, blocks int, report func(flops float64)) {
 	r.ctx, r.report, r.tasks = ctx, report, r.tasks[:0]
 	r.next.Store(0)

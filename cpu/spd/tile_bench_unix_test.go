@@ -18,8 +18,8 @@ import (
 	"gpfit/internal/must"
 )
 
-// BenchmarkTiles reports GFLOP/s of operations on tiles, on one thread. The operands of products are among so many tiles
-// that they do not stay in the caches.
+// BenchmarkTiles reports GFLOP/s of operations on tiles, on one thread. The operands of products are among more tiles
+// than the caches hold.
 func BenchmarkTiles(b *testing.B) {
 	e := must.Get(Open(1))(b)
 	for _, order := range []int{96, 192, 288, 576} {

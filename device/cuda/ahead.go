@@ -6,7 +6,7 @@ import (
 	"gpfit/device/cuda/waves"
 )
 
-// lookAhead is the Cholesky factorization of a workspace that has room for U, right-looking, in blocks of columns. The
+// lookAhead is the Cholesky factorization of a workspace that holds U, too, right-looking, in blocks of columns. The
 // main stream computes a block by the kernels of small matrices, without any inverse, and updates the next block. It
 // then goes on with that block while the other streams update the columns to the right of it.
 type lookAhead struct {

@@ -35,7 +35,7 @@ var (
 )
 
 // stepsVariable is an environment variable. Its value "large" makes matrices of every size take the steps of matrices for
-// which a card has room only once, to compare the two.
+// which a card holds only once, to compare the two.
 const stepsVariable = "GPFIT_CUDA_STEPS"
 
 // open opens a device without its self-test.
@@ -75,7 +75,7 @@ func (d *Device) Info() device.Info {
 	}
 }
 
-// Plan returns memory and work. The device holds one n×n matrix, or two if there is much room, a panel of Σ⁻¹, the
+// Plan returns memory and work. The device holds one n×n matrix, or two if they fit easily, a panel of Σ⁻¹, the
 // diagonal blocks of L⁻ᵀ, a block of cross-covariances, points and vectors; the host
 // holds the points and vectors. The first call for a large n times the device.
 func (d *Device) Plan(n, columns int) device.Plan {

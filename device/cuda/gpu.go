@@ -89,7 +89,7 @@ func (g *gpu) load() error {
 	return nil
 }
 
-// stagingBytes has room for the vectors of an evaluation of a few ten thousand points.
+// stagingBytes holds the vectors of an evaluation of a few ten thousand points.
 const stagingBytes = 1 << 20
 
 // arithmetic describes the arithmetic of the libraries' products for the user, given

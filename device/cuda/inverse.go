@@ -58,7 +58,7 @@ func invert(w *Workspace, more float64) {
 	}
 }
 
-// invertSpread is [invert] for a workspace that has room for U.
+// invertSpread is [invert] for a workspace that holds U, too.
 func invertSpread(w *Workspace, more float64) {
 	leaf := w.sizes.panelWidth(w.n)
 	w.need(&w.memory, &w.upper, w.n*leadingDim(w.n))

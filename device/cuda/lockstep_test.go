@@ -31,7 +31,7 @@ func countsNow() counts {
 	return c
 }
 
-// since returns the counts since before, for each of so many evaluations.
+// since returns the counts since before, divided by the evaluations.
 func (c counts) since(before counts, evaluations float64) counts {
 	return counts{(c.launches - before.launches) / evaluations, (c.synchronizations - before.synchronizations) / evaluations, (c.bytes - before.bytes) / evaluations}
 }

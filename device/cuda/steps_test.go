@@ -211,7 +211,7 @@ func TestTracks(t *testing.T) {
 	}
 }
 
-// TestPlanOfRoom checks that a plan has room for U, the panels and the libraries on all streams.
+// TestPlanOfRoom checks that a plan counts U, the panels and the libraries on all streams.
 func TestPlanOfRoom(t *testing.T) {
 	const n = 10_000
 	without, with := defaultSizes, defaultSizes

@@ -16,7 +16,7 @@ import (
 	"gpfit/method/tiles"
 )
 
-// smallCards opens so many devices, each with room for a sixth of a matrix of n rows in tiles, and for copies.
+// smallCards opens count devices, each with memory for a sixth of a matrix of n rows in tiles, and for copies.
 func smallCards(t *testing.T, count, n, order int) (on []device.Device) {
 	side := (n + order - 1) / order
 	j := newJob(t, n)
@@ -34,7 +34,7 @@ func tilesOn(t *testing.T, order int, on ...device.Device) device.Backend {
 	return must.Get(tiles.Method{Order: order}.Backends(on))(t)[0]
 }
 
-// TestConformanceOfTiles runs the suite of methods on several devices, whose memory has no room for the suite's largest matrix.
+// TestConformanceOfTiles runs the suite of methods on several devices, in whose memory the suite's largest matrix does not fit.
 func TestConformanceOfTiles(t *testing.T) {
 	emulator.Need(t)
 	t.Parallel()

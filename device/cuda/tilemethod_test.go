@@ -29,7 +29,7 @@ func (j *job) tileEvaluation(t *testing.T, order int, on ...device.Device) (out 
 	return slices.Concat([]float64{logDet}, alpha, mean, reduction, grad, diag)
 }
 
-// roomForTiles leaves a device memory for so many tiles.
+// roomForTiles leaves a device memory for count tiles.
 func roomForTiles(d *Device, j *job, order, count int) {
 	tile, rest := d.TileSpace(j.x.N, j.x.D, order)
 	index := d.gpu.info.Index

@@ -35,7 +35,7 @@ func tiledProblems(t testing.TB) (problems []*problem, orders []int) {
 	return problems, orders
 }
 
-// eachTiled runs a test for several problems, each with a bank of so many slots, bound to an adjoint.
+// eachTiled runs a test for several problems, each with a bank of the given slots, bound to an adjoint.
 func (s tileSuite) eachTiled(t *testing.T, slots int, adj *device.Adjoint, test func(t *testing.T, b testedTiles, p *problem)) {
 	problems, orders := tiledProblems(t)
 	for i, p := range problems {

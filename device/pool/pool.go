@@ -62,7 +62,7 @@ type Accelerator struct {
 	Lost         bool
 }
 
-// takes reports whether a job of that many rows may join the jobs of an accelerator, of which so many are allowed.
+// takes reports whether a job of a number of rows may join the jobs of an accelerator, which may have allowed jobs.
 func (a *Accelerator) takes(rows, allowed int) bool {
 	if allowed > 0 {
 		return a.jobs < allowed

@@ -94,7 +94,7 @@ func (p *Pool) Run(ctx context.Context, jobs []*Job, ended func(j *Job, err erro
 	r.tell(progress)
 }
 
-// start starts the jobs that fit. A side without room for its first job waits for it.
+// start starts the jobs that fit. A side on which its first job does not fit waits.
 func (r *line) start(ctx context.Context, results chan<- *Job, end func(j *Job, err error)) {
 	for _, on := range []queue.Side{queue.Cards, queue.Cores} {
 		if on == queue.Cards && !r.cards {

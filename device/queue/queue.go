@@ -1,6 +1,6 @@
 // Package queue divides jobs between the cores and the accelerators of a machine.
 //
-// Both take jobs from one queue. Whoever has room takes the next job: accelerators the largest, cores the smallest. But a side
+// Both take jobs from one queue. Whoever is free takes the next job: accelerators the largest, cores the smallest. But a side
 // leaves a job that the other side would end sooner, even if it came last there ([Rates.Leaves]). So the queue ends no later than
 // on the better side alone, up to one job. [Simulate] runs a queue in which jobs take the time that is expected.
 package queue

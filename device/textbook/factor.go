@@ -71,7 +71,7 @@ func (w *workspace) Close() error {
 	return nil
 }
 
-// begin begins a call that needs L and takes so many operations.
+// begin begins a call that needs L and takes flops operations.
 func (w *workspace) begin(ctx context.Context, stage string, flops float64) error {
 	if w.stage < factored {
 		return device.ErrStage

@@ -17,7 +17,7 @@ type Device interface {
 	device.Device
 	// TileSpace returns the memory of one tile and of all else that a [Bank] for n points of d columns holds, in bytes.
 	TileSpace(n, d, order int) (tile, rest int64)
-	// NewTileBank allocates a bank with so many slots for tiles. order is a multiple of Unit. memory, if not nil, is where
+	// NewTileBank allocates a bank with the given slots for tiles. order is a multiple of Unit. memory, if not nil, is where
 	// the slots of a host's bank are, one after the other. For an accelerator it is the memory of the host that Load and
 	// Store use, which several banks may share and lock for fast copies. The bank keeps x without copying it. It has the errors
 	// of [device.Backend.NewWorkspace].
@@ -131,7 +131,7 @@ const (
 	Backward                               // y = L⁻ᵀ·y; x is not used
 )
 
-// Flops returns the operations that a product takes, for so many rows of tiles of an order.
+// Flops returns the operations that a product takes, for p.Rows rows of tiles of an order.
 func Flops(p Product, order int) float64 {
 	n, rows := float64(order), float64(order)
 	if p.Rows > 0 {

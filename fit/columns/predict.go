@@ -37,7 +37,7 @@ func (o *Predict) Info() map[string]any {
 	return info
 }
 
-// newParts returns a part for each of so many targets of a model, named if there are several.
+// newParts returns a part for each target of a model, named if there are several.
 func newParts(m *gp.Model, targets int) []TargetColumns {
 	parts := make([]TargetColumns, targets)
 	for t := range parts {

@@ -57,8 +57,8 @@ type Options struct {
 	WeightColumn string
 	// Group holds labels of rows that stay together in hold-outs and folds.
 	Group string
-	// Methods are those among which the rows find one that computes with them. The method that has room
-	// for most bounds their number; nil means [device.Dense].
+	// Methods are those among which the rows find one that computes with them. The method that can
+	// have the most rows bounds their number; nil means [device.Dense].
 	Methods []device.Method
 	// Mask is a table that has 1 for each held-out row and 0 for the others in its
 	// column MaskColumn. The default is its only column.

@@ -34,7 +34,7 @@ type Data struct {
 	NoiseGroup                    []string
 	NoiseColumn, NoiseGroupColumn string
 	// Weight holds a weight for each row, from 0; nil means 1. The noise variance of a row is the
-	// estimated one divided by its weight, as for the mean of so many observations; rows of weight
+	// estimated one divided by its weight, as for the mean of that many observations; rows of weight
 	// 0 are left out. It excludes NoiseVariance. WeightColumn is the column's name; the default is weight.
 	Weight       []float64 `hash:"omitzero"`
 	WeightColumn string    `hash:"omitzero"`

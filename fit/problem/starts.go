@@ -163,7 +163,7 @@ const commonLengthscale = 2.5
 func leafOf(p kernel.Param) string { return p.Name[:strings.LastIndex(p.Name, ".")+1] }
 
 // Constants of the lengthscales by column: the share of the targets' sum of squares that
-// the highest peak of a clear wave explains, times n/ln n, since the highest of so many
+// the highest peak of a clear wave explains, times n/ln n, since the highest of n
 // peaks of noise explains about 2 ln(n)/n; the turns of a wave in a lengthscale; and the
 // largest number of rows, for one column and for the square root of all.
 const (
@@ -342,8 +342,8 @@ type peak struct{ period, power float64 }
 
 // periodogram returns the peaks of the least-squares periodogram (Lomb, Astrophysics and
 // Space Science 39, 1976) of the targets over a column, highest first. It removes a
-// parabola beforehand. Several targets count as one series each. It uses at most so many
-// rows; it also returns their number and the sum of squares that the parabola leaves.
+// parabola beforehand. Several targets count as one series each. It uses at most the given
+// number of rows; it also returns their number and the sum of squares that the parabola leaves.
 func periodogram(column, targets []float64, most int) (peaks []peak, total float64, count int) {
 	n := len(column)
 	rows := rand.New(rand.NewPCG(1, 2)).Perm(n)[:min(n, most)]
@@ -386,8 +386,8 @@ func periodogram(column, targets []float64, most int) (peaks []peak, total float
 // sums of squares of the series.
 func wavePowers(x []float64, series [][]float64, first, step float64, count int) []float64 {
 	// From one frequency to the next, the angle of each row turns by the same amount. After
-	// so many turns it is computed directly, which keeps rounding below 1e-14. The waves
-	// that turn together are that many frequencies apart.
+	// 32 turns it is computed directly, which keeps rounding below 1e-14. The waves
+	// that turn together are 32 frequencies apart.
 	const turns = 32
 	cos, sin := make([]float64, vec.Waves*len(x)), make([]float64, vec.Waves*len(x))
 	turnCos, turnSin := make([]float64, len(x)), make([]float64, len(x))

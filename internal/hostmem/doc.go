@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// Expect prepares the process for work that holds so many bytes of matrices: garbage then takes at most
+// Expect prepares the process for work that holds matrices of the given bytes: garbage then takes at most
 // a quarter of the memory in use, and not as much again. A matrix has no pointers, so a collection costs
 // little. A variable GOGC decides instead.
 func Expect(bytes int64) {

@@ -31,7 +31,7 @@ func (l *loop) Work(worker int) {
 	ended = true
 }
 
-// For calls f(worker, task) for every task in 0 … tasks−1 on at most so many threads of the
+// For calls f(worker, task) for every task in 0 … tasks−1 on at most the given threads of the
 // team, or on the caller's if another call has them. It returns ctx's error if ctx is done
 // before the last task has begun. The assignment of tasks to workers depends on timing, so
 // results must depend only on the task. A panic in f propagates to the caller.

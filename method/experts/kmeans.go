@@ -15,7 +15,7 @@ import (
 const (
 	// runs is the number of runs from different centres, of which the best counts.
 	runs = 10
-	// largeTable is the number of rows from which the runs use a sample of so many rows, or
+	// largeTable is the number of rows from which the runs use a sample of 8,000 rows, or
 	// of sampleOfEach rows for each cluster if that is more, and only the best one goes on
 	// with all rows.
 	largeTable   = 8_000

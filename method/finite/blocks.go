@@ -63,7 +63,7 @@ func (p *pass) run(begin func(part int) func(first, last int), worked func(rows 
 	}
 }
 
-// each calls what begin returns for all blocks of rows. It counts so many operations a row, and reports
+// each calls what begin returns for all blocks of rows. It counts flops operations a row, and reports
 // them unless they are 0. It polls ctx.
 func each(ctx context.Context, w *workspace, rank int, flops float64, begin func(part int) func(first, last int)) error {
 	p := &pass{n: w.n, rank: rank, threads: w.threads}

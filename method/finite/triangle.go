@@ -11,7 +11,7 @@ const (
 	transposed = blas.Trans
 )
 
-// matrix returns a matrix of so many rows.
+// matrix returns data as a matrix with the given rows.
 func matrix(data []float64, rows int) blas64.General {
 	columns := len(data) / rows
 	return blas64.General{Rows: rows, Cols: columns, Stride: columns, Data: data}
@@ -33,7 +33,7 @@ type factor struct {
 	rows []float64
 	// kept means that rows belongs to phi alone.
 	kept bool
-	// r is R with RᵀR = B, of so many rows, with a positive diagonal.
+	// r is R with RᵀR = B, of size rows, with a positive diagonal.
 	size   int
 	r      []float64
 	logDet float64

@@ -66,7 +66,7 @@ func (w *workspace) poll(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// begin begins a call after Form that takes so many operations.
+// begin begins a call after Form that takes flops operations.
 func (w *workspace) begin(ctx context.Context, name string, flops float64) error {
 	w.Begin(name, flops)
 	return w.poll(ctx)

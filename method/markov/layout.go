@@ -211,7 +211,7 @@ func (l *layout) addTo(grad []float64, s *sums, factor float64) {
 }
 
 // dependence is about how many operations of the dense method take the time of one here: these are
-// short sums on one core, each of which waits for the one before. So plans count each as so many, and
+// short sums on one core, each of which waits for the one before. So plans count each as 16, and
 // the method is chosen where it saves time.
 const dependence = 16
 

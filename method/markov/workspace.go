@@ -96,7 +96,7 @@ func (w *workspace) poll(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// begin begins a call after Form that takes so many operations a row.
+// begin begins a call after Form that takes flops operations a row.
 func (w *workspace) begin(ctx context.Context, name string, flops float64) error {
 	if w.stage < formed {
 		return device.ErrStage

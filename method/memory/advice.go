@@ -1,5 +1,5 @@
-// Package memory says what to do about a job for which memory has no room: kernels that need no matrix, and methods that
-// have room here, in a file, or on more machines or cards.
+// Package memory says what to do about a job that does not fit in memory: kernels that need no matrix, and methods that
+// fit here, in a file, or on more machines or cards.
 package memory
 
 import (
@@ -15,7 +15,7 @@ import (
 	"gpfit/method/tiles"
 )
 
-// Room adds to an error about memory, of a workload on a backend, what would have room and about how long it takes.
+// Room adds to an error about memory, of a workload on a backend, what would fit and about how long it takes.
 func Room(w device.Workload, b device.Backend, err error) error {
 	texts := []string{states(w, b), inTiles(w, b)}
 	if texts[1] == "" {
@@ -44,7 +44,7 @@ func states(w device.Workload, b device.Backend) string {
 	return ""
 }
 
-// inTiles names the method tiles if it has room.
+// inTiles names the method tiles if it fits in memory.
 func inTiles(w device.Workload, b device.Backend) string {
 	for _, one := range device.Weigh([]device.Method{tiles.Method{}}, b.Capabilities().Devices, w) {
 		if one.Err == nil && device.Room(one.Backends[0], one.Plan) == nil {

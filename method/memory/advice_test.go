@@ -11,7 +11,7 @@ import (
 	"gpfit/kernel"
 )
 
-// TestRoom asks about a table for which no machine has room, and about one for which this one has.
+// TestRoom asks about a table that fits on no machine, and about one that fits on this one.
 func TestRoom(t *testing.T) {
 	none := errors.New("no room")
 	dev := must.Get(cpu.Open(device.Options{}))(t)
@@ -52,7 +52,7 @@ func (c cardOf) Plan(n, d int) device.Plan {
 
 func (cardOf) Supports(*kernel.Program) error { return nil }
 
-// TestRoomOnCards asks about a table for which 28 cards of 80 GB have room.
+// TestRoomOnCards asks about a table that fits on 28 cards of 80 GB.
 func TestRoomOnCards(t *testing.T) {
 	prog := must.Get(kernel.CompileText("rbf", 2))(t)
 	w := device.Workload{N: 500_000, D: 2, Program: prog}

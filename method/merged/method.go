@@ -23,7 +23,7 @@ func (Method) About() string {
 	return "rows that repeat count once, with less noise: the dense result at the cost of the different rows"
 }
 
-// MaxRows returns how many rows have room for what the method holds of each: how many fit depends
+// MaxRows returns for how many rows memory holds the method's numbers of each: how many fit depends
 // on how many differ. It is 0 if the free memory is unknown.
 func (Method) MaxRows(hostFree int64) int { return int(hostFree / rowBytes) }
 

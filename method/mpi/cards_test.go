@@ -53,7 +53,7 @@ func checkCapabilities(t *testing.T, b device.Backend) {
 	}
 }
 
-// TestPlanOfOneCard compares the plan of one rank with the plan of the method dense, which has to come first where both have room.
+// TestPlanOfOneCard compares the plan of one rank with the plan of the method dense, which has to come first where both fit.
 func TestPlanOfOneCard(t *testing.T) {
 	on, _ := cuda.Driver{}.Typical()
 	b := must.Get(mpi.Method{}.Backends([]device.Device{on}))(t)[0]

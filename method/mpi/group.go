@@ -149,7 +149,7 @@ func (g *group) receive() *call {
 	return c
 }
 
-// agree reports whether rank 0 wants to stop the call, after so many operations of all ranks.
+// agree reports whether rank 0 wants to stop the call, after flops operations of all ranks.
 func (g *group) agree(c *call, flops float64) bool {
 	stop := 0.0
 	if c.poll != nil && c.poll(flops) {

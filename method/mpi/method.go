@@ -29,7 +29,7 @@ func (Method) About() string {
 // Exact returns true.
 func (Method) Exact() bool { return true }
 
-// MaxRows returns what fits in so many memories as there are ranks.
+// MaxRows returns as many rows as the ranks hold together, √R times as many as one if there are R.
 func (Method) MaxRows(hostFree int64) int {
 	return int(float64(device.Dense{}.MaxRows(hostFree)) * math.Sqrt(float64(message.Launched().Size)))
 }
@@ -143,7 +143,7 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 	return s, nil
 }
 
-// Machines returns how many machines with so many bytes of free memory each have room for n rows of d columns, and the plan of one
+// Machines returns how many machines, with free bytes of memory each, hold n rows of d columns, and the plan of one
 // value with gradient on all of them if each has the rate of host; 0 means more than a thousand.
 func Machines(host device.DenseDevice, n, d int, free int64) (machines int, p device.Plan) {
 	return fewest(part.HostBlock, free, func(s part.Shape) (device.Plan, int64) {
@@ -154,7 +154,7 @@ func Machines(host device.DenseDevice, n, d int, free int64) (machines int, p de
 	})
 }
 
-// Cards returns how many cards like this one, with so many bytes of free memory each, have room, as [Machines] does.
+// Cards returns how many cards like this one, with free bytes of memory each, hold n rows, as [Machines] does.
 func Cards(card part.Device, n, d int, free int64) (cards int, p device.Plan) {
 	return fewest(part.CardBlock, free, func(s part.Shape) (device.Plan, int64) {
 		p := planOnCards(card, n, d, s)

@@ -28,7 +28,7 @@ func (l layout) rows(i int) int { return min(l.order, l.n-i*l.order) }
 // span returns the elements of block i of a vector of n elements.
 func (l layout) span(i int, v []float64) []float64 { return v[i*l.order:][:l.rows(i)] }
 
-// roundOrder returns the smallest order of a tile that has room for so many rows.
+// roundOrder returns the smallest order of a tile that holds the given rows.
 func roundOrder(rows int) int {
 	return max(1, (rows+tiling.Unit-1)/tiling.Unit) * tiling.Unit
 }

@@ -33,7 +33,7 @@ func (Method) About() string {
 // Exact returns true.
 func (Method) Exact() bool { return true }
 
-// MaxRows returns the number of rows from which half a matrix of float64 numbers has no room: on cards of any size, the
+// MaxRows returns the number of rows from which half a matrix of float64 numbers does not fit: on cards of any size, the
 // host, or the folder of [Scratch].
 func (Method) MaxRows(hostFree int64) int {
 	const largest = 1 << 41
@@ -141,7 +141,7 @@ func (b backend) Plan(w device.Workload) device.Plan {
 	return b.plan(w.D, b.arrange(w.N, w.D))
 }
 
-// arrange divides a matrix over the devices, as far as they have room now.
+// arrange divides a matrix over the devices, by their free memory.
 func (b backend) arrange(n, d int) arrangement {
 	room := freeMemory(b.devices, os.Getenv(Scratch))
 	if b.method.room != nil {
@@ -218,7 +218,7 @@ func (b backend) open(ctx context.Context, x *kernel.Points, means device.MeanPr
 	return w, nil
 }
 
-// checkFolder returns an error if the folder of an arrangement is none, or has no room for the file.
+// checkFolder returns an error if the folder of an arrangement is none, or has too little space for the file.
 func checkFolder(a arrangement, p device.Plan) error {
 	if a.folder == "" {
 		return nil

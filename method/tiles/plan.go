@@ -141,7 +141,7 @@ func cardOrders(n, cards int) (orders []int) {
 	return orders
 }
 
-// onCards keeps tiles on cards, as far as there is room, and the rest in the memory of the host.
+// onCards keeps on cards the tiles that fit there, and the rest in the memory of the host.
 func onCards(n, d, order int, devices []tiling.Device, room free) arrangement {
 	a := arrangement{layout: newLayout(n, order), lanes: 1, strips: len(devices)}
 	rests := make([]int64, len(devices))
@@ -163,7 +163,7 @@ func onCards(n, d, order int, devices []tiling.Device, room free) arrangement {
 	case bytes > room.host && room.folder != "":
 		a.folder = room.folder
 	case bytes > 0:
-		a.needs = append(a.needs, device.Need{Bytes: bytes, What: fmt.Sprintf("%d tiles of order %d for which the devices have no room", a.hostTiles, order)})
+		a.needs = append(a.needs, device.Need{Bytes: bytes, What: fmt.Sprintf("%d tiles of order %d that do not fit on the devices", a.hostTiles, order)})
 	}
 	return a
 }
@@ -207,7 +207,7 @@ func (a arrangement) fileBytes() int64 {
 	return int64(a.slots[0]) * a.tileBytes
 }
 
-// fits reports whether the arrangement has room.
+// fits reports whether the arrangement fits in memory.
 func (a arrangement) fits(room free) bool {
 	at := 0
 	for _, n := range a.needs {

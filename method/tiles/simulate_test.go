@@ -146,7 +146,7 @@ func simulate(t *testing.T, n, cards int, memory, hostMemory int64, s speeds) (r
 	}
 	r.a = arrange(n, 8, 0, devices, room)
 	if !r.a.fits(room) {
-		t.Fatalf("n = %d has no room on %d cards: %v", n, cards, r.a.needs)
+		t.Fatalf("n = %d does not fit on %d cards: %v", n, cards, r.a.needs)
 	}
 	a := r.a
 	a.tileBytes = 8 // a number for each tile of the host

@@ -7,10 +7,10 @@ import (
 	"gpfit/device"
 )
 
-// Scratch is the environment variable that names a folder for tiles for which there is no room in memory.
+// Scratch is the environment variable that names a folder for tiles that do not fit in memory.
 const Scratch = "GPFIT_SCRATCH"
 
-// allocate returns memory for so many numbers: of the process, or, if folder is not empty, a file there that is mapped into
+// allocate returns memory for a count of numbers: of the process, or, if folder is not empty, a file there that is mapped into
 // memory and has no name. free returns it.
 func allocate(numbers int64, folder string) (memory []float64, free func() error, err error) {
 	if folder == "" {

@@ -18,7 +18,7 @@ func mapFile(f *os.File, numbers int64) (memory []float64, free func() error, er
 	return unsafe.Slice((*float64)(unsafe.Pointer(&bytes[0])), numbers), func() error { return syscall.Munmap(bytes) }, nil
 }
 
-// available returns the bytes that the file system of a folder has room for.
+// available returns the free bytes of the file system of a folder.
 func available(folder string) int64 {
 	var s syscall.Statfs_t
 	if syscall.Statfs(folder, &s) != nil {

@@ -15,12 +15,12 @@ import (
 	"gpfit/kernel"
 )
 
-// hostOf returns a host with so many threads.
+// hostOf returns a host with the given threads.
 func hostOf(threads int) device.Device {
 	return plain{device.Info{Name: "plain", Description: "plain loops", Host: true, Threads: threads}}
 }
 
-// cardsOf returns cards with so many bytes of memory each.
+// cardsOf returns cards with the given bytes of memory each.
 func cardsOf(count int, bytes int64) (out []device.Device) {
 	for i := range count {
 		out = append(out, plain{device.Info{Name: fmt.Sprintf("card:%d", i), Description: "plain loops", MemoryFree: bytes}})
@@ -151,7 +151,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestFolder refuses folders that are none or have no room before anything is computed.
+// TestFolder refuses folders that are none or have too little space before anything is computed.
 func TestFolder(t *testing.T) {
 	a := arrangement{layout: newLayout(100, 24), tileBytes: 1 << 50, slots: []int{9}, folder: t.TempDir()}
 	if err := checkFolder(a, device.Plan{N: 100}); !isA[*device.MemoryError](err) {

@@ -155,7 +155,7 @@ func (w *worker) multiply(p tiling.Product) {
 	w.prefetch()
 }
 
-// do makes another call of the bank, which takes so many operations.
+// do makes another call of the bank, which takes flops operations.
 func (w *worker) do(flops float64, call func() error) {
 	if w.recorded == nil && w.err == nil {
 		w.fail(call())

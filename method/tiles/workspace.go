@@ -44,7 +44,7 @@ var (
 // errMiddle is the error for adjoints with a middle term.
 var errMiddle = &device.UnsupportedError{Method: Name, What: "leave-one-out or folds as an objective; the method dense does"}
 
-// newWorkspace makes a workspace on devices, which have room for the arrangement.
+// newWorkspace makes a workspace on devices, in whose memory the arrangement fits.
 func newWorkspace(ctx context.Context, x *kernel.Points, a arrangement, devices []tiling.Device) (*workspace, error) {
 	m, err := newMachine(ctx, x, a, devices)
 	if err != nil {

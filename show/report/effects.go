@@ -87,7 +87,7 @@ func (s *subject) findAxes() error {
 // moved returns the axes that have rows.
 func moved(s *subject) []axis { return s.axes[:min(len(s.axes), movedAxes(s.model))] }
 
-// movedAxes returns how many columns have rows: at most mostAxes, and fewer if the rows of so many
+// movedAxes returns how many columns have rows: at most mostAxes, and fewer if their rows
 // would take more than 32 MB.
 func movedAxes(m *gp.Model) int {
 	const numbers = 4 << 20

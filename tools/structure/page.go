@@ -76,7 +76,7 @@ func goList(dir string, args ...string) ([]string, error) {
 }
 
 // relative returns the name of a package of the module relative to it, and reports
-// whether the path is that of such a package.
+// whether the path is of such a package.
 func relative(path string) (name string, ours bool) {
 	if path+"/" == Module {
 		return ".", true

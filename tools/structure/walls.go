@@ -146,7 +146,7 @@ func (w Walls) Lowered(folders []Folder) Walls {
 	return out
 }
 
-// Raised names the numbers of w that are above those of old.
+// Raised names the numbers of w that are above the numbers of old.
 func (w Walls) Raised(old Walls) []string {
 	var raised []string
 	for _, f := range w {

@@ -29,7 +29,7 @@ type Systems struct {
 	Count, N, LD int64
 }
 
-// launch returns a launch of so many blocks for each system.
+// launch returns a launch with the given number of blocks for each system.
 func (b Systems) launch(k *Kernel, each, o int64) Launch {
 	return launch(k, b.Count*each, b.Problems, b.LD, b.N, o)
 }

@@ -81,7 +81,7 @@ func (e *endings) Pop() any {
 	return last
 }
 
-// Waves returns the time of a phase on so many streams and multiprocessors, and the work, both in the time of one term
+// Waves returns the time of a phase on a number of streams and multiprocessors, and the work, both in the time of one term
 // of the sums of a tile; the work is summed over the multiprocessors. Without idle ones the time would be work/multiprocessors.
 func (p Phase) Waves(streams, multiprocessors int) (time, work int64) {
 	parts := p.Assign(streams)

@@ -105,7 +105,7 @@ func (r *Suspects) Pursue() (gain float64) {
 	return gain
 }
 
-// step returns the best change of one row's variance while so many rows have one, and its gain.
+// step returns the best change of one row's variance while count rows have one, and its gain.
 func (r *Suspects) step(i, count int) (d, gain float64) {
 	m, t, own := len(r.Variance), len(r.Alpha), r.Variance[i]
 	kappa, p, a := r.Inverse[i*m+i], r.Projected[i*m+i], 0.0

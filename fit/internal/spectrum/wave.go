@@ -31,7 +31,7 @@ var lengthscales = []float64{0.3, 1}
 
 // Scan is a search for the period of one leaf of a kernel over some rows of a table.
 type Scan struct {
-	// Theta returns the parameters of the kernel with a wave of so many turns over the range, whose
+	// Theta returns the parameters of the kernel with a wave of the given turns over the range, whose
 	// leaf has a lengthscale.
 	Theta     func(turns, lengthscale float64) []float64
 	evaluator *kernel.Evaluator

@@ -24,7 +24,7 @@ func Gram(m, n int, rows, dst []float64) {
 	}
 }
 
-// RoomForRows returns a [*device.MemoryError] if the host has no room for m rows of n numbers, of which a covariance of
+// RoomForRows returns a [*device.MemoryError] if the host has no memory for m rows of n numbers, of which a covariance of
 // predictions is a product.
 func RoomForRows(m, n, d int) error {
 	need, have := 8*int64(m)*int64(n), hostmem.Free()

@@ -90,7 +90,7 @@ class FitParameters(BaseEstimator):
         gpfit adds the estimated variance (target²)
     weight_column : column, default None
         column of weights: the noise variance of a row is the estimated one divided by
-        its weight, as for the mean of so many observations; rows of weight 0 are left
+        its weight, as for the mean of that many observations; rows of weight 0 are left
         out
     noise_group : column, default None
         column of labels: the rows of each label have their own noise variance,
@@ -199,8 +199,8 @@ class FitParameters(BaseEstimator):
         any of its devices; commands other than batch take several, separated by commas.
         'gpfit devices' lists them
     method : text, default "chosen"
-        how to compute: chosen, the exact method with the fewest operations that has
-        room; dense, a Cholesky factorization of the n×n matrix; merged, which counts
+        how to compute: chosen, the exact method with the fewest operations that fits in
+        memory; dense, a Cholesky factorization of the n×n matrix; merged, which counts
         rows of equal inputs once and has the same results; markov, a filter over the
         rows in order for kernels of one column; grid, an eigenproblem for each factor
         of a product if the rows are a full grid; finite, a regression on the features

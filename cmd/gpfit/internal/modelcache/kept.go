@@ -131,7 +131,7 @@ func (s *Store) Take(key string) io.Closer {
 }
 
 // Put keeps a predictor with its size in bytes, or closes it if it is too large. It closes others that were used
-// longer ago if there is no room. It returns an error if closing fails.
+// longer ago if they do not fit together. It returns an error if closing fails.
 func (s *Store) Put(key string, value io.Closer, bytes int64) error {
 	if s == nil || bytes > s.room {
 		return value.Close()
@@ -150,7 +150,7 @@ func (s *Store) bytes() (sum int64) {
 	return sum
 }
 
-// Trim closes predictors in the order of their last use, until the others have at most so many bytes.
+// Trim closes predictors in the order of their last use, until the others hold at most the given bytes.
 func (s *Store) Trim(bytes int64) error {
 	if s == nil {
 		return nil

@@ -123,7 +123,7 @@ var variables = []variable{
 	{"GPFIT_CUDA_DRIVER", "file of the CUDA driver's library, if the system's linker does not find it"},
 	{"GPFIT_CUDA_LIB", "folder with cuBLAS and cuSOLVER of one CUDA toolkit"},
 	{"GPFIT_CUDA_STEPS", "large makes matrices of every size take the steps on a GPU of the largest, to compare them"},
-	{"GPFIT_SCRATCH", "folder for a file with the tiles of the method tiles, if memory has no room for them"},
+	{"GPFIT_SCRATCH", "folder for a file with the tiles of the method tiles, if they do not fit in memory"},
 	{"CUDA_HOME, CUDA_PATH", "folder of a CUDA toolkit, where gpfit looks for cuBLAS and cuSOLVER"},
 	{"CUBLAS_EMULATE_DOUBLE_PRECISION", "1 lets cuBLAS emulate float64; the description of the device then says so"},
 	{"GPFIT_CUDA_MP_LIB", "folders with NCCL, cuBLASMp and cuSOLVERMp, for cards of several ranks, separated by colons"},
