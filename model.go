@@ -123,8 +123,8 @@ func predicted[T any](m *Model, x [][]float64, f func(p *gp.Posterior, rows []fl
 }
 
 // PredictMean returns the means that Predict returns, with the same bits, in about a hundredth
-// of the time, because it computes no variances. For a model from a file that predicts means
-// alone, [gp.Model.Means] also saves the factorization. It returns the errors of Predict.
+// of the time, because it computes no variances. For a model from a file that predicts only
+// means, [gp.Model.Means] also saves the factorization. It returns the errors of Predict.
 func (m *Model) PredictMean(ctx context.Context, x [][]float64) ([]float64, error) {
 	return predicted(m, x, func(p *gp.Posterior, rows []float64) ([]float64, error) {
 		means, err := p.PredictMeans(ctx, rows, len(x))

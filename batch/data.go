@@ -38,7 +38,7 @@ type loaded struct {
 	mu      sync.Mutex
 }
 
-// newLoader counts the users of every table, for these jobs alone. hashes are the sums that files must have;
+// newLoader counts the users of every table among these jobs. hashes are the sums that files must have;
 // nil accepts all files.
 func newLoader(hashes map[string]string, jobs []spec.JobSpec, formats []table.Format, methods []device.Method) *loader {
 	l := &loader{hashes: hashes, formats: formats, methods: methods, keys: map[string]string{}, tables: map[string]*loaded{}}

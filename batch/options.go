@@ -18,7 +18,7 @@ import (
 type Options struct {
 	// Drivers are the kinds of devices. Required.
 	Drivers []device.Driver
-	// Methods are the methods that jobs may name; none means [device.Dense] alone.
+	// Methods are the methods that jobs may name; none means only [device.Dense].
 	Methods []device.Method
 	// Formats are table formats besides text and NumPy's, such as Parquet from package formats.
 	// They must equal the formats of [PlanOptions].

@@ -36,14 +36,14 @@ type PlanOptions struct {
 	// Program is the name and version of this program.
 	Program string
 	// Drivers are the kinds of devices, and Methods the methods that jobs may name; none
-	// means [device.Dense] alone. Crossover is the same as in [device.Request].
+	// means only [device.Dense]. Crossover is the same as in [device.Request].
 	Drivers   []device.Driver
 	Methods   []device.Method
 	Crossover *device.Crossover
 	// Accelerated means that the jobs will run on machines with an accelerator:
 	// "auto" then stands for the accelerator.
 	Accelerated bool
-	// Formats holds formats of tables beside text and NumPy's, such as Parquet from package formats.
+	// Formats holds formats of tables besides text and NumPy's, such as Parquet from package formats.
 	Formats []table.Format
 	// OnWarning, if not nil, receives a warning for each job that will fail.
 	OnWarning func(text string)
@@ -170,7 +170,7 @@ func (s *sizer) of(ctx context.Context, j spec.JobSpec) jobSize {
 	return size
 }
 
-// structure returns what a job takes on the host, nil if that is the dense method. A fit that chooses its kernel leaves
+// structure returns the cheapest method for a job on the host, nil if that is the dense one. A fit that chooses its kernel leaves
 // out kernels that are too large. If a matrix is too large, the first kernel of the choice decides.
 func (s *sizer) structure(ctx context.Context, j spec.JobSpec, job *tuning.Job) *rundir.Structure {
 	w := tuning.Workload(job)
@@ -185,7 +185,7 @@ func (s *sizer) structure(ctx context.Context, j spec.JobSpec, job *tuning.Job) 
 	return out
 }
 
-// planned returns what a fit with a workload takes on the host, nil if that is the dense method, and whether it fits there.
+// planned returns the cheapest method for a workload on the host, nil if that is the dense one, and whether it fits there.
 func (s *sizer) planned(ctx context.Context, j spec.JobSpec, job *tuning.Job, w device.Workload) (out *rundir.Structure, fits bool) {
 	if w.Points == nil || s.found.Host() == "" {
 		return nil, true
@@ -241,8 +241,8 @@ func (c *autoDevice) consider(ctx context.Context, n int) error {
 }
 
 // device returns the device of a job after all jobs were considered. If an accelerator pays off for some, the host and the
-// accelerator share the jobs: auto. A method that uses the structure of the rows may be of the host alone and has other last
-// digits, so that these jobs have a place. On other machines, the jobs run on the accelerator alone.
+// accelerator share the jobs: auto. A method that uses the structure of the rows may be of the host only and has other last
+// digits, so that these jobs have a place. On other machines, the jobs run only on the accelerator.
 func (c *autoDevice) device(j PlannedJob) string {
 	switch {
 	case !c.asked || c.kind == "" || c.from == device.NeverPays:

@@ -190,7 +190,7 @@ func TestRanking(t *testing.T) {
 	must.Fail[error](t, err, "fails: no")
 }
 
-// TestSizes checks that subsets are nested, random, and leave the rows to predict alone.
+// TestSizes checks that subsets are nested, random, and have no rows to predict.
 func TestSizes(t *testing.T) {
 	data := waves(50)
 	o, held := Options{Sizes: []int{20, 5, 20, 400, 10}}, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 0.2, Settings: hyperopt.Settings{Seed: 2}}

@@ -27,7 +27,7 @@ import (
 // processName is the name of the Gaussian process in Options.Methods.
 const processName = "gp"
 
-// regressions returns the methods beside the Gaussian process, the simplest first. The seed
+// regressions returns the methods besides the Gaussian process, the simplest first. The seed
 // is for methods that draw folds. Penalties act on columns as the table's scaling leaves them.
 func (o Options) regressions(seed uint64, how gp.Standardize) []NamedMethod {
 	design := baseline.Design{Unscaled: how == gp.StandardizeNone || how == gp.StandardizeY}

@@ -232,7 +232,7 @@ func (r *runner) warn(method string, k int, warnings []string) {
 	}
 }
 
-// words returns a text without its digits: warnings of two folds differ in numbers alone.
+// words returns a text without its digits: warnings of two folds differ only in numbers.
 func words(text string) string {
 	return string(slices.DeleteFunc([]rune(text), func(c rune) bool { return '0' <= c && c <= '9' || c == '.' }))
 }

@@ -67,7 +67,7 @@ type adjointRows struct {
 }
 
 // contract adds to grad the contraction of columns [j0, j1) of the rows i0 … i1−1 of the adjoint, from the diagonal on,
-// with elements beside the diagonal doubled. It writes elements on the diagonal to diag.
+// with elements off the diagonal doubled. It writes elements on the diagonal to diag.
 func (c *adjointRows) contract(e *kernel.Evaluator, grad, diag []float64, i0, i1, j0, j1 int) {
 	for i := i0; i < min(i1, j1); i++ {
 		j := max(i, j0)

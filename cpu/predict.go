@@ -10,7 +10,7 @@ import (
 	"gpfit/kernel"
 )
 
-// Predict computes the means alone as [Device.PredictMeans] does. With variances, a
+// Predict computes only the means as [Device.PredictMeans] does. With variances, a
 // [reducer] does the work.
 func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) (err error) {
 	defer emptyIfStopped(&w.stage, &err)

@@ -16,7 +16,7 @@ type Found struct {
 }
 
 // Find probes all drivers. Their order is the order of preference. Requests choose among
-// the methods; none means [Dense] alone.
+// the methods; none means only [Dense].
 func Find(ctx context.Context, drivers []Driver, methods ...Method) Found {
 	if len(methods) == 0 {
 		methods = []Method{Dense{}}

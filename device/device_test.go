@@ -35,7 +35,7 @@ func (d fakeDevice) Info() Info {
 func (d fakeDevice) Plan(n, columns int) Plan { return MatrixPlan(n, columns, "", 8) }
 
 // structured is a method that takes the operations of a share of the points, if they are known. host
-// means that it computes on the host alone.
+// means that it computes only on the host.
 type structured struct {
 	Dense
 	share float64

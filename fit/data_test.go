@@ -72,7 +72,7 @@ func white(n int) problem.Data {
 	return drawn(6, 6, n, "x y", func(_ int, uniform, normal random) []float64 { return []float64{uniform(), 3 * normal()} })
 }
 
-// idle returns a table of n rows whose target depends on the first column alone.
+// idle returns a table of n rows whose target depends only on the first column.
 func idle(n, columns int) problem.Data {
 	var names []string
 	for c := range columns {

@@ -111,7 +111,7 @@ func TestFromAgain(t *testing.T) {
 	}
 }
 
-// TestFromOptions checks that the options given beside a model count, and which models do not suit.
+// TestFromOptions checks that the options given with a model count, and which models do not suit.
 func TestFromOptions(t *testing.T) {
 	d := synthetic(60)
 	m := modelOf(t, mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Standardize: gp.StandardizeX, NoNoise: false}))

@@ -171,7 +171,7 @@ func TestPanickingKernel(t *testing.T) {
 }
 
 // TestUnprovedScales checks that the check of a formula does not depend on the size
-// of its values, some of which are tiny beside others.
+// of its values, some of which are tiny compared with others.
 func TestUnprovedScales(t *testing.T) {
 	for _, step := range []float64{0, 3, 6, 12} {
 		d := synthetic(24)

@@ -27,7 +27,7 @@ import (
 
 // A noise is examined if its standard deviation is at most a share of the place-out error, and the
 // floors to try are shares of that error. Copies of rows leave the noise open, so more is tried. If a model at a
-// floor hardly predicts, with a standardized error of hardlyPredicts, the targets may be noise alone.
+// floor hardly predicts, with a standardized error of hardlyPredicts, the targets may be only noise.
 var (
 	plainFloors  = floorShares{0.1, []float64{0.1, 0.03}}
 	copiesFloors = floorShares{0.2, []float64{0.5, 0.3, 0.1}}

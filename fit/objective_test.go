@@ -160,7 +160,7 @@ func (b freeMemory) Info() device.Info {
 }
 
 // TestCheckMemory checks that the memory for the gradient of a leave-one-out
-// objective, beside the matrix, counts before any allocation.
+// objective, besides the matrix, counts before any allocation.
 func TestCheckMemory(t *testing.T) {
 	d := synthetic(500)
 	planned := func(o problem.Criterion) int64 {

@@ -236,7 +236,7 @@ func (p *posterior) terms(u, full, grad []float64) float64 {
 			sum -= z
 			dz--
 		}
-		if c.density.Family != "" && p.power != 1 { // the power is of the likelihood alone
+		if c.density.Family != "" && p.power != 1 { // the power is only of the likelihood
 			f, slope := c.logDensity(z)
 			sum -= (1 - p.power) * f
 			dz -= (1 - p.power) * slope

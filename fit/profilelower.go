@@ -71,7 +71,7 @@ func profileLowest(ctx context.Context, j *tuning.Job, o ProfileOptions, section
 func fitForProfile(ctx context.Context, j *tuning.Job, backends []device.Backend) (*summary.Report, error) {
 	sub := j.With(func(p *problem.Prepared) {
 		p.Options.DiscardCancelled, p.Options.Posterior, p.Options.Checkpoint = true, "", ""
-		p.Options.NoiseFloor = cmp.Or(p.Options.NoiseFloor, problem.NoNoiseFloor) // the objective alone
+		p.Options.NoiseFloor = cmp.Or(p.Options.NoiseFloor, problem.NoNoiseFloor) // only the objective
 		p.Options.StdErrors = !p.Options.Objective.Predictive()
 	})
 	out, err := Run(ctx, sub, backends...)

@@ -85,7 +85,7 @@ func stepSettings(s hyperopt.Settings, continues, more bool) hyperopt.Settings {
 	return s
 }
 
-// searchCost is what a search for rows counts: it costs as much.
+// searchCost is the number of evaluations that a search for rows counts as, because it takes as long.
 var searchCost = descent.Evaluations{Value: 1, Gradient: 1}
 
 // add adds the search for rows before a step to its counts, and what the step before found: counts,

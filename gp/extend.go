@@ -39,7 +39,7 @@ type Extension struct {
 // them, in original units. It takes the coefficients of the mean as known.
 type ExtensionScores struct {
 	Name string `json:"target"`
-	// RMSE, NLPD and Coverage95 refer to the prediction of each row from the earlier rows alone.
+	// RMSE, NLPD and Coverage95 refer to the prediction of each row from only the earlier rows.
 	RMSE       float64 `json:"rmse"`
 	NLPD       float64 `json:"nlpd"`
 	Coverage95 float64 `json:"coverage95"`

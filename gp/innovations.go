@@ -14,8 +14,8 @@ import (
 	"gpfit/kernel"
 )
 
-// scored compares new rows with their predictions. With L₂₂L₂₂ᵀ = C, the covariance of the predictions from the
-// earlier rows alone, row j of L₂₂ has the variance of prediction j as its squared norm, and L₂₂⁻¹d are
+// scored compares new rows with their predictions. With L₂₂L₂₂ᵀ = C, the covariance of the predictions from
+// only the earlier rows, row j of L₂₂ has the variance of prediction j as its squared norm, and L₂₂⁻¹d are
 // independent standard deviates for the differences d.
 type scored struct {
 	count, targets int

@@ -228,7 +228,7 @@ func (j *Joint) toOriginal(s Scaling) {
 	j.scale *= square
 }
 
-// Marginals returns the distribution of each row alone. Std and StdLatent are the same.
+// Marginals returns the distribution of each row by itself. Std and StdLatent are the same.
 func (j *Joint) Marginals() *Prediction {
 	m := len(j.Mean)
 	variance := make([]float64, m)

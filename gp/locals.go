@@ -20,7 +20,7 @@ func NewLocal(m *Model) Local {
 	return out
 }
 
-// LocalModel returns the model of local expert k alone, with the training rows of that
+// LocalModel returns the model of one local expert, k, with the training rows of that
 // number, as [Model.ExpertRows] returns them. It has the scaling of m.
 func (m *Model) LocalModel(k int, rows []int) *Model {
 	one, own, n, d := *m, m.Locals[k], m.N(), len(m.Columns)

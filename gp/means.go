@@ -12,7 +12,7 @@ import (
 	"gpfit/kernel"
 )
 
-// Means predicts posterior means alone, without variances. It needs no factor: a
+// Means predicts only posterior means, without variances. It needs no factor: a
 // prediction at m rows evaluates the kernel at n·m pairs and takes no n³ or n²·m
 // operations. It is not safe for concurrent use.
 type Means struct {
@@ -152,7 +152,7 @@ const (
 // targets vary, and 0 that they ignore it. A column that acts together with another
 // counts for both. Unlike the inverse of a lengthscale it has the same meaning for all
 // kernels and means, also for linear ones, whose lengthscales say nothing about
-// relevance. Of columns that depend on each other, it changes one alone.
+// relevance. Of columns that depend on each other, it changes only one.
 //
 // The expectation is over pairs of training rows, the same ones in each call, and sd(y) is √(½ E[(y
 // − y′)²]) over the same pairs. Several targets share their mean square. The cost is O(128·d·n·d)

@@ -280,7 +280,7 @@ func (e *NameError) Error() string { return e.msg }
 // T returns the number of targets.
 func (m *Model) T() int { return max(1, len(m.Targets)) }
 
-// Target returns the model of target t alone, counted from 0. It shares data with m.
+// Target returns the model of one target, t, counted from 0. It shares data with m.
 func (m *Model) Target(t int) *Model {
 	if len(m.Targets) == 0 {
 		return m
@@ -320,7 +320,7 @@ func (m *Model) TargetNames() []string {
 	return names
 }
 
-// TargetNamed returns the model of the named target alone; "" means the only
+// TargetNamed returns the model of only the named target; "" means the only
 // target. Errors are [*NameError].
 func (m *Model) TargetNamed(name string) (*Model, error) {
 	names := m.TargetNames()

@@ -116,7 +116,7 @@ func (p *Posterior) WriteWithFactor(w io.Writer) error {
 	return writeValid(p.whole, w, factor)
 }
 
-// Target returns the posterior of the target t alone, on the same workspace.
+// Target returns the posterior of one target, t, on the same workspace.
 func (p *Posterior) Target(t int) *Posterior {
 	one := *p
 	one.model, one.locals = p.whole.Target(t), p.locals.target(t)
@@ -140,7 +140,7 @@ func (m *Model) conditionLocals(ctx context.Context, ws device.Workspace, prog *
 	return in, err
 }
 
-// target returns the posteriors of target t alone.
+// target returns the posteriors of one target, t.
 func (l *locals) target(t int) *locals {
 	if l == nil {
 		return nil

@@ -20,7 +20,7 @@ func (s Scaling) WithTransform(how Standardize, kind transform.Name, y []float64
 }
 
 // Unit returns the number by which densities of scaled targets are divided to be densities of
-// targets, beside the part of a transform that depends on the target.
+// targets, besides the part of a transform that depends on the target.
 func (s Scaling) Unit() float64 {
 	if s.Transform == nil {
 		return s.YScale

@@ -164,7 +164,7 @@ func adopt(t *tuner, step Stage, result *descent.Result, began time.Time) {
 }
 
 // All starts may miss an optimum where the model explains the data in a similar way to the best
-// end: another multiple of a period. So alternatives to the best end descend on few rows, beside
+// end: another multiple of a period. So alternatives to the best end descend on few rows, together with
 // that end itself. Values over all rows of the alternatives that come near decide which go on.
 // This repeats from each better end.
 

@@ -218,7 +218,7 @@ const (
 	// all rows: at most wholeEvaluations values each.
 	wholeUpTo        = 100
 	wholeEvaluations = 4
-	// leastFinals is the least number of starts that line up beside the given one.
+	// leastFinals is the least number of starts that line up besides the given one.
 	leastFinals = 2
 	// block is the number of starts over all rows that descend side by side; none of them
 	// stops another.

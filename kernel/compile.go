@@ -328,7 +328,7 @@ func labelText(labels []int) string {
 type Term struct {
 	// Text is the term's expression.
 	Text string
-	// Program computes the term alone. Its parameters keep their names in the whole.
+	// Program computes only the term. Its parameters keep their names in the whole.
 	Program *Program
 	// Params[i] is the index, in the θ of the whole, of the i-th element of the term's θ.
 	Params []int

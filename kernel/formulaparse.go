@@ -195,7 +195,7 @@ func (p *formulaParser) call(name string, pos, depth int) (*formula, error) {
 	return f, err
 }
 
-// otherNames are names of functions elsewhere, with what a formula has.
+// otherNames are names of functions elsewhere, with the names that formulas have for them.
 var otherNames = map[string]string{
 	"max": "pos", "relu": "pos", "maximum": "pos", "fmax": "pos", "ln": "log", "arcsin": "asin", "fabs": "abs", "logistic": "sigmoid", "expit": "sigmoid",
 	"pow": "^", "power": "^", "sqr": "^", "square": "^",

@@ -310,7 +310,7 @@ func doColumns(r *routine, s *step, m int) {
 	r.to.columns(s.index, weights)
 }
 
-// seconds computes the values that depend on the second point alone. They are the same in all rows
+// seconds computes the values that depend only on the second point. They are the same in all rows
 // of a matrix, so it keeps them, in pieces that it computes when a row first needs them.
 type seconds struct {
 	features []int

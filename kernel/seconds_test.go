@@ -9,7 +9,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// onePoint are kernels with values that depend on one point of a pair alone.
+// onePoint are kernels with values that depend only on one point of a pair.
 var onePoint = []string{
 	"arcsine(ard)",
 	"gibbs(dims=0)",

@@ -80,7 +80,7 @@ func dataOptions() Entries {
 		{Name: "keep", Kind: Columns, Group: Data, Field: "Rows.Keep", Places: []string{"predict"}, Placeholder: "NAMES",
 			Help: "columns to write before the predictions, as text, such as keys that identify the rows"},
 		{Name: "subsample", Kind: Whole, Group: Data, Field: "Data.Subsample", Places: in(datasets, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N", Rules: benchTable,
-			Help: "draw N rows at random if DATA has more, beside the rows that a mask holds out; 0 takes all rows"},
+			Help: "draw N rows at random if DATA has more, besides the rows that a mask holds out; 0 takes all rows"},
 		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: in(choices, "fit", "profile"), Default: "1",
 			Help: "seed of everything random, such as the rows that option subsample draws and the starts of option restarts"},
 		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: paths, Default: "1",

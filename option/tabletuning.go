@@ -132,7 +132,7 @@ func expertOptions() Entries {
 			Help:  "divide the rows among local experts, for tables too large for one process: an exact process for each of K clusters of the scaled rows",
 			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err }},
 		{Name: "expert-parameters", Kind: Choice, Group: Experts, Field: "Fit.ExpertParameters", Places: []string{"fit"}, Unset: string(experts.Shared), Words: words(experts.ParameterChoices()...),
-			Help: "parameters of local experts: shared, the same for all, tuned on the sum of their likelihoods; or separate, those of each expert tuned on its rows alone, for tables whose regions differ in smoothness or noise"},
+			Help: "parameters of local experts: shared, the same for all, tuned on the sum of their likelihoods; or separate, those of each expert tuned only on its rows, for tables whose regions differ in smoothness or noise"},
 		{Name: "combine", Kind: Choice, Group: Experts, Field: "Fit.Combine", Places: scored, Unset: "the rule with the smaller NLPD on training rows left out", Words: words(experts.Rules()...),
 			Help: "how local experts predict: rbcm, all of them as a robust Bayesian committee machine; or nearest, the one whose centre is nearest, in the time of one"},
 		{Name: "expert-rows", Kind: Whole, Group: Experts, Field: "Fit.ExpertRows", Places: scored, Unit: "rows", Unset: "twice the mean", Placeholder: "N",

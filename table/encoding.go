@@ -113,7 +113,7 @@ func notUTF8(b []byte) string {
 	return fmt.Sprintf("%s has bytes that are not UTF-8 (% x)", quote(string(b)), wrong)
 }
 
-// readings shows a cell in the two encodings that are the most frequent beside UTF-8, of languages
+// readings shows a cell in the two encodings that are the most frequent after UTF-8, of languages
 // with Latin and with Cyrillic letters.
 func readings(cell []byte) string {
 	if len(cell) == 0 || len(cell) > 40 {

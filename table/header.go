@@ -190,7 +190,7 @@ func (c *columnBelow) take(cell []byte, v float64, isNumber, isData bool) {
 	}
 }
 
-// isWhole reports whether a number is written with digits alone, as labels are.
+// isWhole reports whether a number is written with only digits, as labels are.
 func isWhole(cell []byte) bool {
 	return len(cell) > 0 && len(bytes.TrimLeft(cell, "0123456789")) == 0
 }

@@ -196,7 +196,7 @@ func (in *rows) whyNotNumber(cell []byte) string {
 	return whyNotNumber(cell)
 }
 
-// label returns a cell as it is, but "" for blanks alone.
+// label returns a cell as it is, but "" for only blanks.
 func (in *rows) label(c int) string {
 	if len(trim(in.cells[c])) == 0 {
 		return ""

@@ -93,7 +93,7 @@ func TestSubsampleIsUniform(t *testing.T) {
 	}
 }
 
-// TestSubsampleWhole checks that marked rows stay beside the drawn ones, that the draw among the
+// TestSubsampleWhole checks that marked rows stay besides the drawn ones, that the draw among the
 // others equals the draw of a table without the marked rows, and that any row may be drawn.
 func TestSubsampleWhole(t *testing.T) {
 	const n, size = 400, 30

@@ -100,10 +100,10 @@ type Options struct {
 	Header HeaderMode
 	// Targets are several output columns instead of Target. Their cells may be missing.
 	Targets []string
-	// Extra are further columns to return as numbers, and ExtraText as labels, beside
+	// Extra are further columns to return as numbers, and ExtraText as labels, besides
 	// the features. They are features only if Features lists them, too.
 	Extra, ExtraText []string
-	// Keep are columns to return as text, beside any other use. Their cells may be empty.
+	// Keep are columns to return as text, whatever else they are used for. Their cells may be empty.
 	Keep []string
 	// Missing says how to treat rows with missing values.
 	Missing MissingMode
@@ -111,7 +111,7 @@ type Options struct {
 	// more; 0 takes all. Every set of rows is equally likely. The other rows are read
 	// and checked, but take no memory.
 	Subsample int
-	// Whole marks rows of the source, without a header, that a subsample keeps beside the
+	// Whole marks rows of the source, without a header, that a subsample keeps besides the
 	// rows that it draws, such as held-out rows; nil marks none.
 	Whole []bool
 	// MaxRows, unless 0, is the largest number of rows that a table may have. Reading ends with an

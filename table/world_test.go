@@ -63,7 +63,7 @@ var worldEncodings = []struct {
 // worldMissing are words for missing values that gpfit and pandas know.
 var worldMissing = []string{"", "NA", "NaN", "nan", "null", "N/A", "#N/A", "#NA", "<NA>", "None", "1.#IND", "-1.#QNAN"}
 
-// newWorldTable makes a table. Its form depends on the seed alone.
+// newWorldTable makes a table. Its form depends only on the seed.
 func newWorldTable(seed uint64) *worldTable {
 	r := rand.New(rand.NewPCG(seed, 0x7765))
 	chance := func(p float64) bool { return r.Float64() < p }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// DeviceUse is what a device of a host did for a run.
+// DeviceUse is the work of a device of a host for a run.
 type DeviceUse struct {
 	Device string `json:"device"`
 	Host   string `json:"host"`

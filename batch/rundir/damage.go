@@ -21,7 +21,7 @@ func (r *Run) inDir(path string) string {
 }
 
 // modelFault says what is wrong with the model of a result in a run directory at a glance, "" if nothing is: it is missing, or
-// its checksum differs from the checksum in the record. It reads the end of the file alone.
+// its checksum differs from the checksum in the record. It reads only the end of the file.
 func modelFault(dir, model, want string) string {
 	sum, err := gp.Checksum(filepath.Join(dir, filepath.FromSlash(model)))
 	switch {

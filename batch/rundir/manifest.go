@@ -60,7 +60,7 @@ type PlannedJob struct {
 type Structure struct {
 	Method string `json:"method"`
 	Bytes  int64  `json:"bytes"`
-	// Operations and Seconds are what a value with gradient takes on the machine that planned; Seconds is 0 if unknown.
+	// Operations and Seconds are the cost of a value with gradient on the machine that planned; Seconds is 0 if unknown.
 	Operations float64 `json:"operations"`
 	Seconds    float64 `json:"seconds,omitempty"`
 }
@@ -143,7 +143,7 @@ type manifestFile struct {
 
 func (f *manifestFile) whole() bool { return f.err == nil && f.sealed }
 
-// fault says what is wrong with a file beside which the other one is whole.
+// fault says what is wrong with a file whose copy is whole.
 func (f *manifestFile) fault() string {
 	switch {
 	case errors.Is(f.err, os.ErrNotExist):

@@ -164,8 +164,8 @@ const (
 
 // Memory returns the memory of a task, as sbatch takes it, for jobs whose plans need the given bytes on the host. A
 // task runs jobs side by side on its CPUs, so that it never holds more than the CPUs times the most bytes
-// for each thread of a job, nor more than all jobs, nor less than the largest one. Beside these it has a
-// quarter more and 512 MiB. Several ranks hold the parts of one job: each node has its share, and 512 MiB for each rank that has
+// for each thread of a job, nor more than all jobs, nor less than the largest one. It has a
+// quarter more than this, and 512 MiB. Several ranks hold the parts of one job: each node has its share, and 512 MiB for each rank that has
 // a card.
 func Memory(s Array, jobs []rundir.PlannedJob, bytes []int64) string {
 	cpus := s.cpus(jobs)

@@ -19,7 +19,7 @@ type Options struct {
 	Encoding *string `yaml:"encoding,omitempty" json:"encoding,omitempty"`
 	// Missing: what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number.
 	Missing *string `yaml:"missing,omitempty" json:"missing,omitempty"`
-	// Subsample: draw N rows at random if DATA has more, beside the rows that a mask holds out; 0 takes all rows.
+	// Subsample: draw N rows at random if DATA has more, besides the rows that a mask holds out; 0 takes all rows.
 	Subsample *int `yaml:"subsample,omitempty" json:"subsample,omitempty"`
 	// Holdout: hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups.
 	Holdout *float64 `yaml:"holdout,omitempty" json:"holdout,omitempty"`

@@ -121,7 +121,7 @@ type givenReport struct {
 	LargestEigenvalue  float64 `json:"largest_eigenvalue"`
 	// Tolerance is how far below 0 rounding explains an eigenvalue.
 	Tolerance float64 `json:"tolerance"`
-	// Unpaired is the number of pairs of which the table has k(x, x′) alone: their symmetry is
+	// Unpaired is the number of pairs of which the table has only k(x, x′): their symmetry is
 	// taken for granted.
 	Unpaired   int               `json:"unpaired"`
 	Kernelhood kernel.Kernelhood `json:"-"`
@@ -228,7 +228,7 @@ func readPairs(c *cli.Command, path string) (*givenValues, error) {
 		return nil, err
 	}
 	if data.D%2 != 0 {
-		return nil, &table.Error{Source: path, Msg: fmt.Sprintf("%d columns beside the values %s, but x and x' have as many columns each", data.D, textform.Printable(data.TargetName, 40))}
+		return nil, &table.Error{Source: path, Msg: fmt.Sprintf("%d columns besides the values %s, but x and x' have as many columns each", data.D, textform.Printable(data.TargetName, 40))}
 	}
 	p := pairs{index: map[string]int{}, row: map[[2]int]int{}, values: data.Y}
 	labels := labelsOf(data)

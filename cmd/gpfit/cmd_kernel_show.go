@@ -61,7 +61,7 @@ type kernelShow struct {
 	SchemaVersion int                `json:"schema_version"`
 	Kernel        string             `json:"kernel"`
 	Parameters    map[string]float64 `json:"parameters"`
-	// Stationary says that k depends on the distance alone, as far as the points show.
+	// Stationary says that k depends only on the distance, as far as the points show.
 	Stationary bool `json:"stationary"`
 	// Distance and Covariance are k by distance; nil unless Stationary.
 	Distance   []float64 `json:"distance,omitempty"`

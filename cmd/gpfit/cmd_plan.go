@@ -13,7 +13,7 @@ import (
 	"gpfit/fit/tuning"
 )
 
-// planView says which methods can compute a job, and what a value with gradient takes.
+// planView says which methods can compute a job, and the cost of a value with gradient.
 type planView struct {
 	Type          string       `json:"type"`
 	SchemaVersion int          `json:"schema_version"`
@@ -31,7 +31,7 @@ type planMethod struct {
 	Device string `json:"device"`
 	Exact  bool   `json:"exact"`
 	Chosen bool   `json:"chosen"`
-	// Bytes is the memory of a fit. Operations and Seconds are what a value with gradient takes; Seconds is 0 if it is
+	// Bytes is the memory of a fit. Operations and Seconds are the cost of a value with gradient; Seconds is 0 if it is
 	// unknown.
 	Bytes      int64   `json:"bytes,omitempty"`
 	Operations float64 `json:"operations,omitempty"`

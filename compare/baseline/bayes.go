@@ -32,7 +32,7 @@ type BayesianModel struct {
 	// Noise and PriorScale are σ² and s.
 	Noise, PriorScale float64
 	// LogEvidence is the log marginal likelihood. With an intercept it leaves out a
-	// constant that depends on the columns of the flat prior alone.
+	// constant that depends only on the columns of the flat prior.
 	LogEvidence float64
 
 	additive

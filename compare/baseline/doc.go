@@ -1,4 +1,4 @@
-// Package baseline fits the regressions that a Gaussian process is judged beside: ridge,
+// Package baseline fits the regressions that a Gaussian process is compared with: ridge,
 // Bayesian linear regression, the lasso, linear splines, kernel ridge regression and
 // regression on basis functions.
 //

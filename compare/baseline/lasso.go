@@ -103,7 +103,7 @@ const (
 
 // Path fits the lasso for m.Lambdas, or for 100 penalties from the smallest one whose
 // weights are all 0 down to a thousandth of it, each from the weights of the previous
-// penalty. A penalty that does not converge is an error, beside the path that it ends.
+// penalty. If a penalty does not converge, Path returns an error and the path up to it.
 func (m Lasso) Path(x mat.Matrix, y []float64) (*Path, error) {
 	if err := errors.Join(checkPenalties(m.Lambdas), checkTable(x, y)); err != nil {
 		return nil, err

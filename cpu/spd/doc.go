@@ -33,6 +33,6 @@
 //
 // Tasks are tiles of some panels. Threads take them in an order in which each depends only
 // on earlier ones, and wait for what they need (tasks.go). Each element is one chain of
-// operations along k, cut at multiples of 288; so the bits depend on the variant alone, not
+// operations along k, cut at multiples of 288; so the bits depend only on the variant, not
 // on the number of threads or the size of tasks.
 package spd

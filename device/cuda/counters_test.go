@@ -27,7 +27,7 @@ func mostWork(n, width, update int64) float64 {
 }
 
 // TestWorkOfGradient counts operations and memory of one value with gradient and allows n³
-// operations plus the allowance of [mostWork], one n×n buffer and O(n·block) numbers beside it.
+// operations plus the allowance of [mostWork], one n×n buffer and O(n·block) numbers besides.
 func TestWorkOfGradient(t *testing.T) {
 	const n = 1500
 	j := newJob(t, n)

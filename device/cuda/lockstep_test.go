@@ -36,7 +36,7 @@ func (c counts) since(before counts, evaluations float64) counts {
 	return counts{(c.launches - before.launches) / evaluations, (c.synchronizations - before.synchronizations) / evaluations, (c.bytes - before.bytes) / evaluations}
 }
 
-// TestLockstepCounts counts what a value with gradient takes in lock step, with what it takes by the steps of large
+// TestLockstepCounts counts launches, waits and bytes of a value with gradient in lock step and by the steps of large
 // matrices. The long form does so at n = 1,000 in lock step of 16; the short form computes the launches there from
 // their lists and from a smaller job.
 func TestLockstepCounts(t *testing.T) {
@@ -111,7 +111,7 @@ func TestLockstepCounts(t *testing.T) {
 }
 
 // TestLockstep runs jobs on four lanes of a device, whose streams work late in random orders, and wants the bits of
-// one job alone on a device that works at once. Those differ from the steps of large matrices by rounding alone.
+// one job alone on a device that works at once. Those differ from the steps of large matrices only by rounding.
 func TestLockstep(t *testing.T) {
 	emulator.Check(t)
 	var on []device.DenseDevice

@@ -24,7 +24,7 @@ type sizes struct {
 	// [crossWidth].
 	cross int64
 	// together is the largest number of points of a workspace that computes in lock step with others, by kernels
-	// of gpfit alone.
+	// of gpfit only.
 	together int64
 	// spread is the largest number of points for which U has a matrix of its own.
 	spread int64

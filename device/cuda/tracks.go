@@ -24,7 +24,7 @@ type track struct {
 	done   *driver.Event
 }
 
-// tracks are the streams beside the main one. begun marks the place in the main stream after which they begin.
+// tracks are the streams besides the main one. begun marks the place in the main stream after which they begin.
 type tracks struct {
 	main    *driver.Stream
 	library *mathlib.Library

@@ -51,7 +51,7 @@ type Card interface {
 // whether the call is to end there.
 type Progress func(flops float64) (stop bool)
 
-// Part is what a rank has of Σ. Its functions are collective: all ranks call them in the same order with the same arguments.
+// Part is the part of Σ that a rank has. Its functions are collective: all ranks call them in the same order with the same arguments.
 // Results are sums over the ranks: each has its own terms, and zeros at places that others have.
 type Part interface {
 	// Form fills Σ = K + diag(noise) for a program at theta and factors it: Σ = LLᵀ. It adds the diagonal of L to d. minor is the

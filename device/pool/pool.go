@@ -296,7 +296,7 @@ func (a *Accelerator) Means(name string) bool {
 	return name == device.Auto || device.Means(name, a.Name)
 }
 
-// Load returns what a job takes on both sides, as its plans say.
+// Load returns the time and the share of a job on both sides, as its plans say.
 func (p *Pool) Load(d *Demand) queue.Load {
 	w, names := queue.Load{Rows: d.Rows, Planned: [2]float64{queue.Never, queue.Never}}, p.Sides(d)
 	if names[queue.Cores] != "" {

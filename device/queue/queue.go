@@ -28,7 +28,7 @@ func (s Side) Other() Side { return 1 - s }
 // Never is the time of a job on a side that cannot run it.
 var Never = math.Inf(1)
 
-// Load is what a job takes on each side.
+// Load is the time and the share of a job on each side.
 type Load struct {
 	Rows int
 	// Planned are the seconds before anything is measured, or [Never]. Share is the part of the side that the job

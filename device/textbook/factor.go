@@ -265,7 +265,7 @@ func (w *workspace) solveEach(ctx context.Context, b []float64, m int, ops ...bl
 }
 
 // invert computes Σ⁻¹ unless it is there: column by column LLᵀx = e_k, of which the unknowns
-// from k on depend on those rows of L alone. more is the number of operations that follow.
+// from k on depend only on those rows of L. more is the number of operations that follow.
 func invert(ctx context.Context, w *workspace, more float64) error {
 	flops := more
 	if w.stage != inverted {

@@ -12,7 +12,7 @@ import (
 	"gpfit/gp"
 )
 
-// Keys are the columns of text beside results, and the places of the results among the
+// Keys are the columns of text besides results, and the places of the results among the
 // rows of a table.
 type Keys struct {
 	Names  []string

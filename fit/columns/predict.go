@@ -12,7 +12,7 @@ import (
 type Predict struct {
 	// Probabilities are the probabilities, between 0 and 1, of the intervals for a new observation.
 	Probabilities []float64
-	// MeanOnly selects the mean alone; see [Predict.Means].
+	// MeanOnly selects only the mean; see [Predict.Means].
 	MeanOnly bool
 	// Terms adds predictions of each term of a sum of kernels, Gradient the derivatives of the mean
 	// by the features, and GradientStd the standard deviations of the function's derivatives.

@@ -47,7 +47,7 @@ type RowOptions struct {
 	Keep []string
 	// Observed says that the table has the model's targets, which the rows return.
 	Observed bool
-	// Formats holds file formats beside text and NumPy's, such as Parquet from package formats.
+	// Formats holds file formats besides text and NumPy's, such as Parquet from package formats.
 	Formats []table.Format
 }
 

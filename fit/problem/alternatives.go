@@ -29,7 +29,7 @@ func (j *Prepared) Starts() (starts [][]float64, first int) {
 }
 
 // variancesOfData returns the start values, but for variances of the kernel their defaults: an option may
-// set one from which every descent leads to noise alone.
+// set one from which every descent leads to only noise.
 func variancesOfData(j *Prepared) []float64 {
 	z := j.Params.Start()
 	defaults, err := DefaultParameters(j.Sample, j.Model)
@@ -93,7 +93,7 @@ func (j *Prepared) Alternatives(z []float64) (near, far [][]float64) {
 	return near, o.points
 }
 
-// scanNoise is the least noise beside which periods are compared, as a share of the targets' variance.
+// scanNoise is the least noise with which periods are compared, as a share of the targets' variance.
 const scanNoise = 0.01
 
 // scans adds the periods of each leaf at which the likelihood over few rows is lowest. The other terms
@@ -174,7 +174,7 @@ const (
 )
 
 // loud are sizes of a kernel that explained nothing, in units of the targets' variance: a long
-// lengthscale, such as a fixed one, needs a large signal variance. quiet is the noise beside them.
+// lengthscale, such as a fixed one, needs a large signal variance. quiet is the noise with them.
 var loud = []float64{1, 100, 1e4}
 
 const quiet = 0.01

@@ -3,7 +3,7 @@ package problem
 import "fmt"
 
 // RowsByParameter is the number of training rows for each free parameter from which on the data
-// determine the parameters well enough to predict with the optimum alone. On tables of 200 rows and 20
+// determine the parameters well enough to predict with only the optimum. On tables of 200 rows and 20
 // to 29 for each parameter its 95 % intervals hold 91.5 %, with draws 94.3; benchmarks/posterior.
 const RowsByParameter = 30
 

@@ -54,7 +54,7 @@ func (o Options) fromModel() (Options, error) {
 	return o.fromFit(earlier)
 }
 
-// fitted is what a fit from a model takes from the report of the model; see summary.Report.
+// fitted has the fields of a model's report that a fit from it uses; see summary.Report.
 type fitted struct {
 	N             int               `json:"n"`
 	ObjectiveName string            `json:"objective_name"`
@@ -243,8 +243,8 @@ func rescaled(s *Sample, prog *kernel.Program, indexed string, from *gp.Model) (
 	return 1, same && targets == 1
 }
 
-// moved returns what a place in a column that another model found moves by in the sample's scaling, beside
-// its factor; 0 for other parameters.
+// moved returns the shift of a parameter that is a place in a column from another model's scaling to the
+// sample's, after its factor; 0 for other parameters.
 func moved(s *Sample, prog *kernel.Program, indexed string, from *gp.Model) float64 {
 	i := slices.IndexFunc(prog.Params, func(p kernel.Param) bool { return p.Name == indexed && p.Moves })
 	if i < 0 {

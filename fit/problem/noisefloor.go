@@ -11,7 +11,7 @@ import (
 	"gpfit/kernel"
 )
 
-// NoNoiseFloor is a value of Options.NoiseFloor: the default bounds alone, and no other decision.
+// NoNoiseFloor is a value of Options.NoiseFloor: only the default bounds, and no other decision.
 const NoNoiseFloor = "none"
 
 // originalUnits follows the number of a noise floor that is in squared units of the target.

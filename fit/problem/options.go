@@ -82,7 +82,7 @@ type Options struct {
 	// units of the scaled problem, or "0.01:original", in squared units of the target.
 	// Empty means the default bound, 1e-9 of the targets' variance, and a decision: a fit whose noise is
 	// far below the errors of its predictions continues with a floor, and keeps that end if it predicts
-	// as well (docs/tuning.md). NoNoiseFloor is the bound alone.
+	// as well (docs/tuning.md). NoNoiseFloor is only the bound.
 	NoiseFloor string `hash:"omitzero"`
 	// Robust gives rows that do not fit the model noise variances of their own; see fit.Run.
 	Robust bool `hash:"omitzero"`
@@ -145,7 +145,7 @@ type Options struct {
 	// they predict: as a committee, "rbcm", which is the default, or each near its own rows,
 	// "nearest". ExpertRows is the largest number of rows of an expert, 0 for twice the mean; larger
 	// clusters are divided again. ExpertParameters says whether all experts have the same
-	// parameters, "shared", the default, or each its own, tuned on its rows alone, "separate".
+	// parameters, "shared", the default, or each its own, tuned only on its rows, "separate".
 	Experts          string             `hash:"omitzero"`
 	Combine          experts.Rule       `hash:"omitzero"`
 	ExpertRows       int                `hash:"omitzero"`
@@ -160,7 +160,7 @@ type Options struct {
 }
 
 // AutoKernel is the word for a kernel that a fit chooses by the data. Where nothing is tuned, and
-// first in a fit, it stands for DefaultKernel. NoKernel is the word for a covariance of noise alone, beside a
+// first in a fit, it stands for DefaultKernel. NoKernel is the word for a covariance of only noise, with a
 // mean whose coefficients have a prior. AutoMean stands for DefaultMean, or for a mean that is
 // chosen with the kernel.
 const (
@@ -258,7 +258,7 @@ const (
 	// the objective is a likelihood: a few draws, around which the Laplace approximation is weighed
 	// with the posterior itself.
 	AutoPosterior PosteriorMethod = "auto"
-	// NoPosterior draws none: predictions use the parameters of the fit alone.
+	// NoPosterior draws none: predictions use only the parameters of the fit.
 	NoPosterior PosteriorMethod = "none"
 	// Laplace draws from the normal distribution that has the mode and the curvature of the
 	// posterior, over the logarithms of the parameters, or from several if the fit has several optima.

@@ -257,7 +257,7 @@ func TestColumnLengthscales(t *testing.T) {
 	}
 }
 
-// TestPeriodAlternatives checks that the alternatives have the period of a saw beside a trend, to a
+// TestPeriodAlternatives checks that the alternatives have the period of a saw on a trend, to a
 // hundredth, within the bounds.
 func TestPeriodAlternatives(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))

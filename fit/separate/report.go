@@ -102,7 +102,7 @@ func report(j *tuning.Job, all []*localJob, about *summary.ExpertsReport) summar
 	return r
 }
 
-// addPart adds what a part adds to sums, and its entry in the list of experts.
+// addPart adds the numbers of a part to the sums, and its entry to the list of experts.
 func addPart(r *summary.Report, p *summary.Report) {
 	sums := map[*float64]float64{
 		&r.NLML: p.NLML, &r.NLMLOriginalUnits: p.NLMLOriginalUnits, &r.Objective: p.Objective, &r.DataFit: p.DataFit, &r.Complexity: p.Complexity,

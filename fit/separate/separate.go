@@ -58,7 +58,7 @@ func Tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 		switch {
 		case p.err == nil, problem.IsCancelled(p.err) && (p.model != nil || !ok):
 			return nil
-		case ok: // its parameters belong to this expert alone
+		case ok: // its parameters belong only to this expert
 			return p.named(unfinished.Err)
 		}
 		return p.named(p.err)

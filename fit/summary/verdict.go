@@ -78,7 +78,7 @@ type Evidence struct {
 	// Rows says which rows these are, such as "held-out rows", and N is their number.
 	Rows string
 	N    int
-	// Outlying counts rows beside them that do not fit and are not in the scores.
+	// Outlying counts further rows, which do not fit and are not in the scores.
 	Outlying int
 	// Far counts rows among them as in [TestScores].
 	Far int
@@ -142,7 +142,7 @@ const (
 // LeastRows show whether a model is good; fewer do not.
 const LeastRows = 8
 
-// judge returns the verdict on the scores alone.
+// judge returns the verdict by only the scores.
 func (e *Evidence) judge() *Verdict {
 	if e.N < LeastRows {
 		return &Verdict{Level: Unknown, Headline: string(Unknown) + ": " + e.named(e.text("")), Warnings: []string{}}

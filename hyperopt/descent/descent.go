@@ -282,7 +282,7 @@ func (d *Descent) begin(ctx context.Context) (Status, error) {
 func (s Options) hessianFirst() bool { return !s.FewRows && !s.Eager }
 
 // second has the second derivatives of f at a point: b is the Hessian, if exact, or else an
-// approximation; nil if there is none. The information is the approximation beside a Hessian.
+// approximation; nil if there is none. The information is the approximation if b is exact.
 type second struct {
 	b, information Metric
 	exact          bool

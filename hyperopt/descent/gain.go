@@ -10,7 +10,7 @@ import (
 	"gpfit/internal/matrixrows"
 )
 
-// The promise of the quadratic model alone is no reason to stop. Its curvatures are
+// The promise of the quadratic model is no sufficient reason to stop. Its curvatures are
 // guesses where no step has tried them, and near a saddle a true one is negative while the
 // gradient is small: on eight tables a rule by the promise gave away up to 422 nats. So the
 // latest decreases must say the same, and a descent that promises little compares the model

@@ -105,7 +105,7 @@ const (
 	// threadSpace is the address space of a thread: its stack of 8 MiB, and 64 MiB that the C
 	// library reserves for what the thread allocates.
 	threadSpace = 72 << 20
-	// moreThreads is how many threads a process has at most beside the threads that run Go
+	// moreThreads is how many threads a process has at most besides the threads that run Go
 	// code at a time: threads that wait for the system, and the runtime's own.
 	moreThreads = 8
 	// heapStep is the address space by which the runtime's heap grows.

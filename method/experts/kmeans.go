@@ -37,7 +37,7 @@ const (
 // fewer different rows. Each run begins with centres by greedy k-means++ (Arthur and
 // Vassilvitskii 2007), improves them by Lloyd's algorithm, and then moves single rows as long
 // as that lowers the inertia (Hartigan and Wong 1979). Random swaps improve the best run. The
-// result depends on the arguments alone.
+// result depends only on the arguments.
 func kMeans(all *points, k int, seed uint64) *clusters {
 	on, sampled := all, max(largeTable, sampleOfEach*k)
 	if all.n > sampled {

@@ -10,7 +10,7 @@ import (
 )
 
 // Predict implements [device.Workspace] by the rule of the partition. The means are sums
-// over the experts of weights times their means; the weights depend on the variances alone,
+// over the experts of weights times their means; the weights depend only on the variances,
 // so that targets and the basis functions of a mean share them.
 func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
 	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {

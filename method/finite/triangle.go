@@ -31,7 +31,7 @@ type factor struct {
 	// rows is the lower triangle of the factorization of Φᵀ for one noise variance, which serves as
 	// long as the functions stay the same, and otherwise of ΦᵀD^-½.
 	rows []float64
-	// kept means that rows belongs to phi alone.
+	// kept means that rows belongs only to phi.
 	kept bool
 	// r is R with RᵀR = B, of size rows, with a positive diagonal.
 	size   int

@@ -36,7 +36,7 @@ const mostSweeps = 60
 
 // implicitQL replaces the diagonal d of a tridiagonal matrix by its eigenvalues, and calls turn for each
 // rotation of two rows of vectors. It is the procedure tql2 of Bowdler, Martin, Reinsch & Wilkinson,
-// Numerische Mathematik 11 (1968), 293, but an element beside the diagonal counts as 0 if it is below the
+// Numerische Mathematik 11 (1968), 293, but an element next to the diagonal counts as 0 if it is below the
 // rounding of the whole matrix. It returns false if it does not converge.
 func implicitQL(d, e []float64, turn func(row int, c, s float64)) bool {
 	n, size, shift := len(d), 0.0, 0.0

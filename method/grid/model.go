@@ -10,7 +10,7 @@ import (
 )
 
 // productModel is a kernel at some parameters on a grid. The factor of an axis is the kernel between rows that
-// differ in this axis alone and otherwise have the values of one row, the reference. So each factor has
+// differ only in this axis and otherwise have the values of one row, the reference. So each factor has
 // the others' values k_b(r, r) as a constant, and
 //
 //	K = c·⊗K_a,  c = κ^(1−A),  κ = k(r, r),  ∂K = c·Σ_a ∂K_a ⊗ (the others) + (1 − A)·∂κ/κ·K

@@ -51,7 +51,7 @@ func (b onCards) Capabilities() device.Capabilities {
 	return device.Capabilities{Method: Name, Exact: true, Precision: hostmethod.Precision, Devices: b.all}
 }
 
-// cardEfficiency is the rate of a card among others as a share of its rate alone. It has never been measured.
+// cardEfficiency is the rate of a card among others as a share of its rate as the only one. It has never been measured.
 const cardEfficiency = 0.7
 
 // Plan implements [device.Backend], with the memory of one card.
@@ -94,7 +94,7 @@ func (b onCards) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 	return struct{ cardWorkspace }{s}, nil
 }
 
-// cardWorkspace is what a workspace on cards can do.
+// cardWorkspace has the capabilities of a workspace on cards.
 type cardWorkspace interface {
 	device.Workspace
 	device.InverseDiagonal

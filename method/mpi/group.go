@@ -22,7 +22,7 @@ import (
 // group is the ranks of the program, which compute together.
 type group struct {
 	world *message.World
-	// grid and card are what a rank computes with, nil until something has opened them.
+	// grid or card computes for a rank; both are nil until the first call needs one.
 	grid *engine.Grid
 	card part.Card
 	// device is the card, cards the shape of the ranks as cards, and drivers open the card on ranks other than 0.

@@ -2,7 +2,7 @@ package mpi
 
 import "gpfit/method/mpi/host"
 
-// multiply computes the products of the derivatives with M vectors, on processors alone. The numbers of the call
+// multiply computes the products of the derivatives with M vectors, only on processors. The numbers of the call
 // are the parameters and the vectors; the result's vector is the products.
 func (s *share) multiply(c *call) result {
 	prog := s.program(c)

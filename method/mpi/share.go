@@ -71,7 +71,7 @@ func (s *share) program(c *call) *kernel.Program {
 	return s.prog
 }
 
-// progress returns what a part calls after each piece of its work.
+// progress returns the function that a part calls after each piece of its work.
 func (s *share) progress(c *call) part.Progress {
 	return func(flops float64) bool { return s.agree(c, flops) }
 }

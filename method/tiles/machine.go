@@ -92,7 +92,7 @@ func (m *machine) close() error {
 	return errors.Join(errs...)
 }
 
-// bind gives all banks what they evaluate.
+// bind gives all banks the matrix to evaluate.
 func (m *machine) bind(b tiling.Binding) error {
 	for _, bank := range m.banks {
 		if err := bank.Bind(b); err != nil {

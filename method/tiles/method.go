@@ -197,7 +197,7 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 	return b.open(ctx, x, nil)
 }
 
-// open makes a workspace, which predicts means alone by means if it is not nil.
+// open makes a workspace, which predicts only means by means if that is not nil.
 func (b backend) open(ctx context.Context, x *kernel.Points, means device.MeanPredictor) (device.Workspace, error) {
 	if err := errors.Join(ctx.Err(), device.CheckInputs(x)); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ type arrangement struct {
 	// the workers that have a row of tiles for predictions.
 	slots                []int
 	cache, lanes, strips int
-	// hostTiles is the number of tiles at home on the host, beside the banks of cards. They, or the slots of a bank of the
+	// hostTiles is the number of tiles at home on the host while cards compute. They, or the slots of a bank of the
 	// host, are in a file if folder is not empty.
 	hostTiles int
 	// hostOwn is the number of these that belong to the matrix.

@@ -196,7 +196,7 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	return err
 }
 
-// Predict implements [device.Workspace]. Means alone need no factor.
+// Predict implements [device.Workspace]. Only variances need the factor.
 func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
 	if w.banks == nil {
 		return device.ErrStage

@@ -61,7 +61,7 @@ type Scored struct {
 	Notes []string
 }
 
-// scores are predictions of rows of one target beside what was observed, with their summary.
+// scores are predictions of rows of one target with the observed values, and their summary.
 type scores struct {
 	ofTarget
 	// of says which rows these are.

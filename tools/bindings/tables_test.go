@@ -106,5 +106,5 @@ var copyFields = []string{
 }
 
 // replaced maps functions to the first CUDA whose cuda.h has a macro to a newer
-// version, which libcuda exports beside the bound one.
+// version, which libcuda exports besides the bound one.
 var replaced = map[string]int{"cuEventElapsedTime": 13000}

@@ -34,7 +34,7 @@ func TestPromised(t *testing.T) {
 	}
 }
 
-// TestInternal checks that no package of the folder internal serves one other folder alone.
+// TestInternal checks that no package of the folder internal serves only one other folder.
 func TestInternal(t *testing.T) {
 	pkgs := must.Get(describe(root))(t)
 	users := map[string]map[string]bool{}
@@ -114,7 +114,7 @@ func raisedInHistory(dir string) (compared int, wrong []string, err error) {
 	return compared, wrong, nil
 }
 
-// TestRaisedInHistory checks raises alone, with other files and without a message, and a clone without history.
+// TestRaisedInHistory checks raises by themselves, with other files and without a message, and a clone without history.
 func TestRaisedInHistory(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")

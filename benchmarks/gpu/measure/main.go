@@ -44,7 +44,7 @@ var commands = map[string]struct {
 	"stages":   {"the stages of value and gradient", "10000", (*job).stages},
 	"residual": {"the residual of sampled columns of the inverse", "10000", (*job).residual},
 	"agree":    {"value and gradient against the CPU's, all kernels", "500,1000,2000", (*job).agree},
-	"tiles":    {"the method tiles beside the method dense", "20000,40000", (*job).tiles},
+	"tiles":    {"the method tiles against the method dense", "20000,40000", (*job).tiles},
 	"largest":  {"the largest n that the memory allows", "0", (*job).largest},
 	"kernels":  {"load only the kernels, and report how the compiler compiled them", "0", (*job).kernels},
 	"data":     {"write the synthetic data: x by rows, then y, float64", "10000", (*job).data},

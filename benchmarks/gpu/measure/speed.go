@@ -154,7 +154,7 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 
 func unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// measureFill times Fill alone. Fill may return before the device is done, so a tiny product on the
+// measureFill times only Fill. Fill may return before the device is done, so a tiny product on the
 // same stream waits for it; the cost of that product is subtracted.
 func (j *job) measureFill(p *likelihood, w device.DenseWorkspace) (float64, error) {
 	wait := func() error {

@@ -124,7 +124,7 @@ func printNesting(of []outcome) {
 }
 
 // printClaims prints for each thing that reports said how many of the runs had found the best
-// known, and the misses that the stated chances expect beside the real ones.
+// known, and the misses that the stated chances expect, with the real ones.
 func printClaims(of []outcome) {
 	said := map[string][]outcome{}
 	expected, misses := 0.0, 0

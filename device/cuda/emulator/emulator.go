@@ -21,7 +21,7 @@
 //	}
 //
 // By default every call runs at once. With [Order] work waits in its stream and runs later, in a random
-// order that respects streams and events alone, so that a forgotten dependency or a buffer that is
+// order that respects only streams and events, so that a forgotten dependency or a buffer that is
 // reused too early shows (cuda_queue.c).
 //
 // Within a process [Inject] makes the k-th call of an entry point fail, [Spoil] makes

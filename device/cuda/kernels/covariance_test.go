@@ -224,7 +224,7 @@ func TestContractTile(t *testing.T) {
 					}
 					c.after(func() {
 						if slices.ContainsFunc(c.floats(diag), func(v float64) bool { return v != poison }) {
-							c.t.Errorf("n = %d: a tile beside the diagonal wrote a diagonal", n)
+							c.t.Errorf("n = %d: a tile off the diagonal wrote a diagonal", n)
 						}
 					})
 				}

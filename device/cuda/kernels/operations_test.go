@@ -168,7 +168,7 @@ func function(t *testing.T, a float64, xs []float64, f func(p pair, a, x node) n
 }
 
 // TestFunctions measures the errors of the elementary functions in units in the last
-// place, beside the errors of package math, which are within one.
+// place against package math, whose errors are within one.
 func TestFunctions(t *testing.T) {
 	rng := seeded(22)
 	var small, any, positive []float64

@@ -163,7 +163,7 @@ func open(dirs []string) (map[string]uintptr, error) {
 	return handles, nil
 }
 
-// check compares the versions with the oldest ones. cuSOLVERMp tells its version to a handle alone.
+// check compares the versions with the oldest ones. cuSOLVERMp tells its version only to a handle.
 func (l *Library) check() error {
 	var nccl, blas int32
 	if l.call(ncclVersion, uintptr(unsafe.Pointer(&nccl))) != 0 || l.call(blasVersion, uintptr(unsafe.Pointer(&blas))) != 0 {

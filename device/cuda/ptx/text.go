@@ -49,7 +49,7 @@ func (k *Kernel) Pairs(e *Entry) int {
 	return 1
 }
 
-// registers is the number of float64 values that a thread can hold beside addresses, in
+// registers is the number of float64 values that a thread can hold besides addresses, in
 // the 128 registers that it has if two blocks share a multiprocessor.
 const registers = 44
 

@@ -17,7 +17,7 @@ const MostK = 0.7
 // leastTail is the least number of ratios that determine a tail.
 const leastTail = 5
 
-// equal is the range of logarithms of ratios below which they differ by rounding alone.
+// equal is the range of logarithms of ratios below which they differ only by rounding.
 const equal = 1e-6
 
 // K returns k̂ of importance ratios, given their logarithms, −Inf for a ratio of 0. The tail is the

@@ -41,7 +41,7 @@ type Scan struct {
 	most      float64 // turns
 }
 
-// Wave is a trial, by its turns over the range and its lengthscale, and the noise variance beside it. The
+// Wave is a trial, by its turns over the range, its lengthscale and the noise variance. The
 // covariance is multiplied by the Scale that minimizes the objective F: the negative log likelihood
 // without its constants.
 type Wave struct {

@@ -36,8 +36,8 @@ class FitParameters(BaseEstimator):
         what to do with rows that have empty, NaN or NA cells in the columns used:
         report an error, or drop the rows and report their number: error, drop
     subsample : whole number, default None
-        draw N rows at random if DATA has more, beside the rows that a mask holds out; 0
-        takes all rows (rows)
+        draw N rows at random if DATA has more, besides the rows that a mask holds out;
+        0 takes all rows (rows)
     holdout : number, default None
         hold out and score rows drawn by option seed: a share below 1, or a number of
         rows; with option group, of groups
@@ -170,7 +170,7 @@ class FitParameters(BaseEstimator):
         exact process for each of K clusters of the scaled rows
     expert_parameters : word, default None
         parameters of local experts: shared, the same for all, tuned on the sum of their
-        likelihoods; or separate, those of each expert tuned on its rows alone, for
+        likelihoods; or separate, those of each expert tuned only on its rows, for
         tables whose regions differ in smoothness or noise: shared, separate
     combine : word, default None
         how local experts predict: rbcm, all of them as a robust Bayesian committee

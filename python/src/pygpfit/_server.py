@@ -69,7 +69,7 @@ class _Request:
         self._queue.put(message)
 
     def wait(self, watch: Watcher | None, seconds: float | None = None) -> Message:
-        """Return the end of the command. Raise an error in a worker whose main process has ended, and queue.Empty after so many seconds."""
+        """Return the end of the command. Raise an error in a worker whose main process has ended, and queue.Empty after the given seconds."""
         # On Windows a wait without end takes no Ctrl-C.
         step = 0.1 if _WINDOWS else 1.0 if multiprocessing.parent_process() else seconds
         deadline = None if seconds is None else time.monotonic() + seconds

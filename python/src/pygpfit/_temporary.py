@@ -86,7 +86,7 @@ class File:
         return self._home.owner == os.getpid() and os.path.exists(self.path)
 
 
-# Files above so many bytes are no use in memory.
+# Larger files are not kept in memory.
 _LARGE = 64 << 20
 
 

@@ -95,7 +95,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         X, y : the rows and their targets. Several columns of y are several targets, which share kernel and
             noise
         sample_weight : weights of the rows: the noise variance of a row is the estimated one
-            divided by its weight, as for the mean of so many observations. Rows of weight 0
+            divided by its weight, as for the mean of that many observations. Rows of weight 0
             are left out, with a warning
         noise_variance : known noise variances of the rows, in squared units of y, or one for
             all; gpfit adds the estimated variance unless ``noise="none"``. It excludes

@@ -117,8 +117,8 @@ func (c *Command) WritePlot(f *plotting.Figure) error {
 	return nil
 }
 
-// keeping is what a command of a process that runs several leaves for the next ones. Its store is nil in a
-// process that runs one.
+// keeping holds the models that a command of a server leaves for the next ones. Its store is nil in a
+// process that runs one command.
 type keeping struct {
 	store *modelcache.Store
 	// model is the number of the model that the command has loaded, 0 without one.

@@ -41,7 +41,7 @@ func Markdown(root *cobra.Command) map[string][]byte {
 }
 
 // Man returns the manual pages of a command and of the commands below it, by file name.
-// They use ASCII alone, so they look the same in every locale that has the characters.
+// They use only ASCII, so they look the same in every locale that has the characters.
 func Man(root *cobra.Command, r Release) map[string][]byte {
 	return render(root, "man.tmpl", func(cmd *cobra.Command) string { return dashed(cmd) + ".1" }, template.FuncMap{
 		"text": roffText, "code": roffCode, "bold": roffBold, "italic": roffItalic, "upper": strings.ToUpper,
