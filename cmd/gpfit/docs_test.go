@@ -1,16 +1,14 @@
 package main
 
 import (
-	"cmp"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,68 +17,204 @@ import (
 	"gpfit/internal/must"
 )
 
-// otherCommands are the programs other than gpfit in the shell blocks of pages for users, and
-// where they are tested: commands of the shell that pages need run here.
-var otherCommands = map[string]string{
-	"git":     "by nobody: the address of the repository depends on its host",
-	"cd":      "by nobody: every page runs in a folder of its own",
-	"go":      "in .ci/steps and .ci/module",
-	"make":    "in .ci/full, .ci/python and .ci/site",
-	"pip":     "in .ci/python",
-	"python3": "in gp, TestReadModel and TestSklearn",
-	"mpirun":  "in ranks_linux_test.go, with fewer ranks", "srun": "in ranks_linux_test.go, on a cluster of one node", "apt-get": "in .ci/steps",
-	"printf": "here", "head": "here", "cat": "here", "mkdir": "here",
+// notRun says why blocks of the languages console, powershell and shell of a page run nowhere as they stand.
+// All blocks of the languages sh and python run.
+var notRun = map[string]string{
+	"docs/compare.md":   "tables of others, which are no part of the repository",
+	"docs/home.md":      "archives of a release, which nobody has published, and other systems",
+	"docs/large.md":     "a cluster, cards and the rights of root; ranks_linux_test.go runs a few ranks",
+	"docs/releasing.md": "a tag, hosts and images that do not exist; .ci/full release makes archives and images from a commit",
+	"docs/reference":    "tables that do not exist, in the help of commands",
+	"README.md":         "go test ./..., which is the first step of .ci/full",
 }
 
-// TestDocumentedCommands runs the gpfit commands in the shell blocks of README.md and of the
-// first hour, with GPFIT_LONG the commands of all pages of docs, examples and python, page
-// by page and unchanged. A page of errors has a test of its own.
+// quickPages are the pages that run without GPFIT_READER.
+var quickPages = []string{"README.md", "docs/first-hour.md", "docs/from-sklearn-and-gpytorch.md"}
+
+// TestDocumentedCommands runs the shell blocks of some pages, one after the other in one folder, with the program
+// of the test in the place of go run. With GPFIT_READER=1, which .ci/full sets in a fresh clone, it is a
+// reader of all pages of docs, examples and python: all blocks run in the clone, and nothing stands in for anything. A
+// page of errors has a test of its own.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred processes")
 	}
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skipf("SKIPPED: no shell here: %v", err)
-	}
-	slots, commands := make(chan bool, 2), 0
-	var all strings.Builder
+	r := newReader(t, os.Getenv("GPFIT_READER") != "")
+	t.Parallel()
 	for _, page := range userPages(t) {
-		text := must.Get(os.ReadFile(page))(t)
-		lines := documentedCommands(t, page, string(text))
-		commands += len(lines)
-		fmt.Fprintln(&all, lines)
 		name := strings.TrimPrefix(filepath.ToSlash(page), "../../")
-		if len(lines) == 0 || name != "README.md" && name != "docs/first-hour.md" && os.Getenv("GPFIT_LONG") == "" {
-			continue
+		text, blocks := readPage(t, page)
+		if (r.all || slices.Contains(quickPages, name)) && slices.ContainsFunc(blocks, block.runs) {
+			t.Run(name, func(t *testing.T) { r.page(t, name, text, blocks) })
 		}
-		t.Run(name, func(t *testing.T) {
-			twoAtATime(t, slots)
-			outputs := runInExamples(t, lines)
-			checkVerdicts(t, string(text), strings.Join(outputs, ""))
-			if name == "README.md" {
-				checkREADMEOutput(t, string(text), outputs[0])
-			}
-			if name == "docs/first-hour.md" && !goodForecast.MatchString(strings.Join(outputs, "")) {
-				t.Errorf("the forecast does not match %s", goodForecast)
-			}
-			if filepath.Base(filepath.Dir(page)) == "gallery" {
-				checkShownOutputs(t, string(text), outputs)
-			}
-		})
 	}
-	if commands < 50 {
-		t.Errorf("%d commands found in the documentation", commands)
+	checkPictures(t, r.dir)
+}
+
+// page runs the blocks of a page, those of Python at the end in one session, and checks what it says about them.
+func (r reader) page(t *testing.T, name, text string, blocks []block) {
+	python, programs := "", 1
+	var outputs []string
+	for _, b := range blocks {
+		switch {
+		case !b.runs():
+		case b.language == "python":
+			python += b.text
+		default:
+			outputs = append(outputs, r.run(t, "sh", "-ec", b.text))
+		}
+	}
+	if python != "" && r.all {
+		programs++
+		outputs = append(outputs, r.run(t, "sh", "-ec", `exec python3 -c "$0"`, python))
+	}
+	said := strings.Join(outputs, "")
+	checkVerdicts(t, text, said)
+	if name == "README.md" {
+		checkREADMEOutput(t, text, outputs[0])
+	}
+	if name == "docs/first-hour.md" && !goodForecast.MatchString(said) {
+		t.Errorf("the forecast does not match %s", goodForecast)
+	}
+	if shown := bothPrint.FindStringSubmatch(text); shown != nil && strings.Count(said, shown[1]) < programs {
+		t.Errorf("not both print -%s:\n%s", shown[1], said)
+	}
+	if strings.Contains(name, "/gallery/") {
+		checkShownOutputs(t, text, said)
+	}
+}
+
+// TestBlocks checks that each page with commands that no test runs is in the list of reasons, that other
+// blocks hide no commands, and that a page has the command of each picture.
+func TestBlocks(t *testing.T) {
+	reasons := map[string]bool{"README.md": true} // of a block of sh
+	var commands strings.Builder
+	// Lines of usage have words in capitals, and messages have colons.
+	hidden := regexp.MustCompile(`^(\$|(docker|git|go|gpfit|import|make|mpirun|pip|podman|python3?|srun|tar) [^A-Z:]*\n)`)
+	for _, page := range userPages(t) {
+		_, blocks := readPage(t, page)
+		name := strings.TrimPrefix(filepath.ToSlash(page), "../../")
+		for _, b := range blocks {
+			switch b.language {
+			case "sh":
+				commands.WriteString(b.text)
+			case "console", "powershell", "shell":
+				if strings.HasPrefix(name, "docs/reference/") {
+					name = "docs/reference"
+				}
+				if notRun[name] == "" {
+					t.Errorf("%s: nobody says why this does not run:\n%s", name, b.text)
+				}
+				reasons[name] = true
+			case "text":
+				if hidden.MatchString(b.text) {
+					t.Errorf("%s: a block of text has commands:\n%s", name, b.text)
+				}
+			case "python", "go", "yaml", "json", "csv":
+			default:
+				t.Errorf("%s: a block of the language %q", name, b.language)
+			}
+		}
+	}
+	if len(reasons) != len(notRun) {
+		t.Errorf("of the reasons for %v, %v have a page", notRun, reasons)
 	}
 	pictures, _ := filepath.Glob("../../docs/pictures/*") // the pattern is valid
 	for _, picture := range pictures {
-		if !regexp.MustCompile(` --plot(-errors)? ` + regexp.QuoteMeta(filepath.Base(picture))).MatchString(all.String()) {
+		if !regexp.MustCompile(` --plot(-errors)? ` + regexp.QuoteMeta(filepath.Base(picture))).MatchString(commands.String()) {
 			t.Errorf("no command in the documentation draws %s", picture)
 		}
 	}
 }
 
+// block is a fenced block of a page.
+type block struct{ language, text string }
+
+func (b block) runs() bool {
+	return b.language == "python" || b.language == "sh" && b.text != "go test ./...\n"
+}
+
+var fence = regexp.MustCompile("(?ms)^( *)```(\\w*)\n(.*?)^ *```$")
+
+// readPage returns the text of a page and its blocks. A notebook has the text of its cells, and runs as a whole.
+func readPage(t *testing.T, page string) (string, []block) {
+	t.Helper()
+	text := string(must.Get(os.ReadFile(page))(t))
+	var blocks []block
+	if filepath.Ext(page) == ".ipynb" {
+		var notebook struct{ Cells []struct{ Source []string } }
+		must.Do(t, json.Unmarshal([]byte(text), &notebook))
+		text = ""
+		for _, cell := range notebook.Cells {
+			text += strings.Join(cell.Source, "") + "\n"
+		}
+	}
+	for _, m := range fence.FindAllStringSubmatch(text, -1) {
+		blocks = append(blocks, block{m[2], strings.ReplaceAll("\n"+m[3], "\n"+m[1], "\n")[1:]})
+	}
+	if filepath.Ext(page) == ".ipynb" {
+		blocks = append(blocks, block{"sh", "jupyter execute " + strings.TrimPrefix(filepath.ToSlash(page), "../../") + "\n"})
+	}
+	return text, blocks
+}
+
+// reader runs commands of pages in a folder.
+type reader struct {
+	all bool // all pages, as they stand
+	dir string
+	env []string
+}
+
+// newReader returns a reader of all pages in the clone of this test, with a new environment of Python and Jupyter; or
+// one in a new folder with examples and docs, for whom go runs the program of the test and pip does nothing.
+func newReader(t *testing.T, all bool) reader {
+	t.Helper()
+	root := must.Get(filepath.Abs("../.."))(t)
+	if !all {
+		r := reader{dir: t.TempDir()}
+		if _, err := exec.LookPath("sh"); err != nil {
+			t.Skipf("SKIPPED: no shell here: %v", err)
+		}
+		for _, folder := range []string{"examples", "docs"} {
+			if err := os.Symlink(filepath.Join(root, folder), filepath.Join(r.dir, folder)); err != nil {
+				t.Skipf("SKIPPED: no symbolic links here: %v", err)
+			}
+		}
+		bin := must.Folder(t, map[string]string{"go": "#!/bin/sh\nif [ $1 = run ]; then shift 2; exec gpfit \"$@\"; fi\n", "pip": "#!/bin/sh\n"})
+		must.Do(t, errors.Join(os.Chmod(filepath.Join(bin, "go"), 0o755), os.Chmod(filepath.Join(bin, "pip"), 0o755)))
+		r.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+		return r
+	}
+	venv := t.TempDir()
+	r := reader{all: true, dir: root}
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "GPFIT_") {
+			r.env = append(r.env, variable)
+		}
+	}
+	_, path, _ := strings.Cut(os.Getenv("PATH"), ":") // without the folder of TestMain
+	gopath := strings.TrimSpace(r.run(t, "go", "env", "GOPATH"))
+	r.env = append(r.env, "PATH="+strings.Join([]string{filepath.Join(venv, "bin"), path, filepath.Join(gopath, "bin")}, ":"))
+	r.run(t, "python3", "-m", "venv", venv)
+	r.run(t, "sh", "-ec", "pip install nbclient ipykernel")
+	return r
+}
+
+// run runs a command and returns its standard output.
+func (r reader) run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	var stdout, stderr strings.Builder
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.dir, r.env, &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%q\n%v\n%s", args, err, stderr.String())
+	}
+	return stdout.String()
+}
+
 var (
 	shownVerdict = regexp.MustCompile("(?m)^verdict  .*$")
+	bothPrint    = regexp.MustCompile(`Both print −([0-9.]+)\. `) // gpfit and scikit-learn
 	badVerdict   = regexp.MustCompile("(?m)^verdict +(fair|poor): .*$")
 )
 
@@ -115,7 +249,7 @@ func userPages(t *testing.T) []string {
 			if d.IsDir() && (d.Name() == "build" || d.Name() == "dist") {
 				return filepath.SkipDir
 			}
-			if filepath.Ext(path) == ".md" && d.Name() != "troubleshooting.md" {
+			if ext := filepath.Ext(path); ext == ".ipynb" || ext == ".md" && d.Name() != "troubleshooting.md" {
 				pages = append(pages, path)
 			}
 			return nil
@@ -124,70 +258,15 @@ func userPages(t *testing.T) []string {
 	return pages
 }
 
-// documentedCommands returns the gpfit commands in the shell blocks of a page, and the
-// commands that prepare files for them. A backslash at the end of a line continues it.
-func documentedCommands(t *testing.T, page, text string) []string {
-	t.Helper()
-	var commands []string
-	inShell := false
-	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "```") {
-			inShell = line == "```sh"
-			continue
-		}
-		if !inShell || line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if command, ok := strings.CutPrefix(line, "go run ./cmd/gpfit "); ok {
-			line = "gpfit " + command
-		}
-		program, _, _ := strings.Cut(line, " ")
-		where, other := otherCommands[program]
-		switch {
-		case program == "gpfit" || where == "here" || strings.HasPrefix(line, "python3 docs/"):
-			commands = append(commands, line)
-		case !other:
-			t.Errorf("%s: no test runs %q", page, line)
-		}
-	}
-	return commands
-}
-
-// runInExamples runs commands in a new folder that has the examples and docs. It returns
-// their standard outputs.
-func runInExamples(t *testing.T, commands []string) []string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, folder := range []string{"examples", "docs"} {
-		path := must.Get(filepath.Abs(filepath.Join("../..", folder)))(t)
-		if err := os.Symlink(path, filepath.Join(dir, folder)); err != nil {
-			t.Skipf("SKIPPED: no symbolic links here: %v", err)
-		}
-	}
-	var outputs []string
-	for _, command := range commands {
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
-		var stdout, stderr strings.Builder
-		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
-		if err := cmd.Run(); err != nil {
-			t.Errorf("%s\n%v\n%s", command, err, stderr.String())
-		}
-		outputs = append(outputs, stdout.String())
-	}
-	checkPictures(t, dir)
-	return outputs
-}
-
 // checkShownOutputs checks that each block of text on a page is a part of the output of one
 // of its commands. An ellipsis stands for any text within a line.
-func checkShownOutputs(t *testing.T, page string, outputs []string) {
+func checkShownOutputs(t *testing.T, page, outputs string) {
 	t.Helper()
 	blocks := regexp.MustCompile("(?s)```text\n(.*?)\n```").FindAllStringSubmatch(page, -1)
 	for _, block := range blocks {
 		lines := strings.ReplaceAll(regexp.QuoteMeta(block[1]), "…", ".*")
-		if !regexp.MustCompile(`(?m)^` + lines + `$`).MatchString(strings.Join(outputs, "")) {
-			t.Errorf("the page shows\n%s\nbut the commands print\n%s", block[1], strings.Join(outputs, ""))
+		if !regexp.MustCompile(`(?m)^` + lines + `$`).MatchString(outputs) {
+			t.Errorf("the page shows\n%s\nbut the commands print\n%s", block[1], outputs)
 		}
 	}
 }
@@ -257,38 +336,4 @@ func shellWords(command string) []string {
 		}
 	}
 	return words
-}
-
-// TestSameNumberAsSklearn compares the likelihood of gpfit with the number that
-// docs/from-sklearn-and-gpytorch.md shows for both programs, and with scikit-learn's
-// own if GPFIT_PYTHON, or python3, has it.
-func TestSameNumberAsSklearn(t *testing.T) {
-	const page = "../../docs/from-sklearn-and-gpytorch.md"
-	text := must.Get(os.ReadFile(page))(t)
-	t.Chdir("../..")
-	command := strings.TrimPrefix(documentedCommands(t, page, string(text))[0], "gpfit ")
-	var result struct{ NLML float64 }
-	decodeLine(t, &result, append(shellWords(command), "--json")...)
-	shown := regexp.MustCompile(`Both print −([0-9.]+)\. `).FindSubmatch(text)
-	if shown == nil || fmt.Sprintf("%.6f", -result.NLML) != string(shown[1]) {
-		t.Errorf("gpfit prints %.6f, the page shows −%s", result.NLML, shown)
-	}
-	python := cmp.Or(os.Getenv("GPFIT_PYTHON"), "python3")
-	_, script, _ := strings.Cut(string(text), "```python\n")
-	script, _, _ = strings.Cut(script, "```")
-	var failed strings.Builder
-	sklearn := exec.Command(python, "-c", script)
-	sklearn.Stderr = &failed
-	out, err := sklearn.Output()
-	switch {
-	case err != nil && (failed.Len() == 0 || strings.Contains(failed.String(), "ModuleNotFoundError")):
-		t.Skipf("SKIPPED: no Python with scikit-learn to compare with: %v", err)
-	case err != nil:
-		t.Fatalf("%v\n%s", err, failed.String())
-	}
-	theirs, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-	// Both solve by Cholesky in float64; the factor's condition is about 1e6.
-	if err != nil || math.Abs(theirs-result.NLML) > 1e-8*math.Abs(theirs) {
-		t.Errorf("scikit-learn prints %q, gpfit %v", out, result.NLML)
-	}
 }
