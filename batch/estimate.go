@@ -24,7 +24,7 @@ type Estimate struct {
 // assumes for one start of the optimizer.
 const TypicalEvaluations = 40
 
-// demand is what a job requires of the machine.
+// demand is a job's demand of devices, with the job.
 type demand struct {
 	pool.Demand
 	job rundir.PlannedJob

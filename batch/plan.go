@@ -361,7 +361,7 @@ func kernelList(names []string) string {
 	return "the kernels " + textform.And(names)
 }
 
-// Forecast is what a batch is expected to take on this machine, if its jobs run side by side and other jobs do not disturb them.
+// Forecast says where the jobs of a batch are expected to run on this machine, and for how long, if they run side by side and no others disturb them.
 type Forecast struct {
 	// OnCores and OnAccelerators are numbers of jobs.
 	OnCores, OnAccelerators int

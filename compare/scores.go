@@ -38,7 +38,7 @@ type Trial struct {
 	TrainingRMSE   *float64 `json:"training_rmse"`
 	FitSeconds     float64  `json:"fit_seconds"`
 	PredictSeconds float64  `json:"predict_seconds"`
-	// Parameters are what the fit chose, by name, for the scaled table: the penalty lambda,
+	// Parameters are the values that the fit chose, by name, for the scaled table: the penalty lambda,
 	// for example, or the parameters of a Gaussian process.
 	Parameters map[string]float64 `json:"parameters,omitempty"`
 

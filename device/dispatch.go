@@ -16,7 +16,7 @@ type Request struct {
 	Device string
 	// Method is the name of a method, or [Chosen] or empty.
 	Method string
-	// Workload is what is known of the job. Auto chooses an accelerator only from its
+	// Workload is the known part of the job's work. Auto chooses an accelerator only from its
 	// crossover on, or if the number of points is unknown. It skips a device on which the
 	// method cannot compute the workload; for a device requested by name this is an error.
 	Workload Workload

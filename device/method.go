@@ -160,7 +160,7 @@ func Room(b Backend, p Plan) error {
 // Weighed is a method on devices, judged for a workload.
 type Weighed struct {
 	Method Method
-	// Plan is what the workload takes on each device, if the number of points is known and the method supports the
+	// Plan is the cost of the workload on each device, if the number of points is known and the method supports the
 	// workload. Otherwise Err is an [*UnavailableError], an [*UnsupportedError] or an [*UnsupportedKernelError].
 	Plan Plan
 	Err  error
@@ -259,7 +259,7 @@ func (Dense) On(d DenseDevice) Backend { return denseBackend{d} }
 type DenseDevice interface {
 	Device
 	// Plan returns the memory and work for n points of d columns, without a middle term.
-	// Plan.Middle and MiddleFlops are what such a term adds.
+	// Plan.Middle and MiddleFlops are the additional cost of such a term.
 	Plan(n, d int) Plan
 	// Supports and NewWorkspace are the same as in [Backend].
 	Supports(prog *kernel.Program) error

@@ -17,7 +17,7 @@ import (
 	"gpfit/hyperopt/journal"
 )
 
-// findings are what a report needs of other points than the result: scores with an element for
+// findings are results at other points that a report needs: scores with an element for
 // each optimum, empty for the result, tests of what is at a bound, and a decision about the noise.
 type findings struct {
 	scores []optimumScores
@@ -25,7 +25,7 @@ type findings struct {
 	floor  *summary.NoiseFloorReport
 }
 
-// A closing is what follows tuning: the model, and then all that the report says of it.
+// A closing is the work after tuning: the model, and then the report on it.
 type closing struct {
 	w      *tuning.Workplace
 	s      *tuning.Placement

@@ -30,7 +30,7 @@ type draws struct {
 	k         float64         // k̂ of the importance ratios of Laplace
 }
 
-// sample draws from the posterior. s is a session over all rows, and optima are what the fit found.
+// sample draws from the posterior. s is a session over all rows, and optima are the optima of the fit.
 func (p *posterior) sample(ctx context.Context, b device.Backend, s *tuning.Placement, optima []hyperopt.Optimum) (*draws, error) {
 	modes, err := p.modes(ctx, s, descent.Options{Precision: b.Capabilities().Precision}, p.searched(optima))
 	if err != nil {

@@ -19,7 +19,7 @@ type Addition struct {
 	// FeatureNames; Y holds the targets, N×T column-major. Both are in original units.
 	X, Y []float64
 	N    int
-	// Noise is what is known about the noise of the rows.
+	// Noise is the known noise of the rows.
 	Noise RowNoise
 }
 

@@ -25,7 +25,7 @@ import (
 // itself, without noise.
 type JointOptions struct {
 	// Observed selects new observations: it adds the noise variance to the
-	// diagonal. Noise is what is known about the noise of the rows.
+	// diagonal. Noise is the known noise of the rows.
 	Observed bool
 	Noise    RowNoise
 }

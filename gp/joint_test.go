@@ -114,8 +114,8 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// TestSemidefinite draws from singular covariances: of repeated rows, and of so
-// many close rows that most variances are only rounding errors.
+// TestSemidefinite draws from singular covariances: of repeated rows, and of
+// rows so close that most variances are only rounding errors.
 func TestSemidefinite(t *testing.T) {
 	prog := kerneltest.Program(t, "rbf", 1)
 	x := must.Slice(220, func(i int) float64 { return float64(i%200) / 100 })

@@ -173,7 +173,7 @@ type Noise struct {
 	WeightColumn string `json:"weight_column,omitempty"`
 }
 
-// RowNoise is what is known about the noise of rows to predict. The zero value
+// RowNoise is the known noise of rows to predict. The zero value
 // means that nothing is known; predictions then use only the estimated variance.
 type RowNoise struct {
 	// Known holds the known variances of the rows, in squared units of the target;

@@ -130,7 +130,7 @@ func (s *measures) ofOnePoint(row []float64, f *Feature, point, w, y []float64, 
 	}
 }
 
-// sumColumns sets sums[q] = Σ_j weights[j]·s_q(j), where s_q is what column q adds to feature
+// sumColumns sets sums[q] = Σ_j weights[j]·s_q(j), where s_q is the part of column q in feature
 // number k, without its weight. For SinSquares it also sets sums[d+q] = Σ_j weights[j]·u sin(2πu).
 func (s *measures) sumColumns(sums []float64, f *Feature, k int, weights []float64, p *pairs) {
 	d, point, y := len(f.Dims), s.points[k], p.others()

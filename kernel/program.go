@@ -228,7 +228,7 @@ func (p *Program) paramAt(offset int) *Param {
 //	Σ_pairs adj·value                          for every value in Sums,
 //	Σ_pairs adj·weight·term_c(pair)            for every column c of a feature in Columns,
 //
-// where term_c is what column c adds to the feature, without its weight.
+// where term_c is the part of column c in the feature, without its weight.
 type Gradient struct {
 	// List holds the operations. Features are the features of the program, followed
 	// by the features that only derivatives need.

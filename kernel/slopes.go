@@ -103,7 +103,7 @@ func (s *Slopes) Variance(out, x []float64) error {
 	return nil
 }
 
-// columnTerm is what a column adds to a feature of an equal pair and to its derivatives.
+// columnTerm is the part of a column in a feature of an equal pair and in its derivatives.
 type columnTerm struct {
 	// value belongs to the feature, first to ∂/∂x_c, second to ∂/∂x′_c, mixed to ∂²/∂x_c∂x′_c.
 	value, first, second, mixed float64

@@ -128,7 +128,7 @@ func countColumns(cells [][]byte) bool {
 	return true
 }
 
-// below is what the first rows below the first row of a file hold.
+// below describes the first rows below the first row of a file.
 type below struct {
 	parse   func(cell []byte) (float64, bool)
 	rows    int
@@ -138,7 +138,7 @@ type below struct {
 	counts  int  // rows whose numbers are each one more than the number before
 }
 
-// columnBelow is what a column holds there.
+// columnBelow describes the cells of a column there.
 type columnBelow struct {
 	numbers, fractions, words int
 	low, high                 float64

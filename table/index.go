@@ -20,7 +20,7 @@ type rowIndex struct {
 	place   int
 }
 
-// indexColumn is what a column has held so far: numbers from first to last.
+// indexColumn describes the cells of a column so far: numbers from first to last.
 type indexColumn struct {
 	named       bool // "index": it counts from 0 or 1, because a table may have such an input
 	first, last float64

@@ -27,7 +27,7 @@ import (
 type worldTable struct {
 	text []byte
 	opts Options // what gpfit cannot find out
-	// settings are what pandas has to know.
+	// settings are arguments for pandas.
 	settings worldSettings
 	names    []string
 	rows     [][]any // float64, string, or nil for a missing value

@@ -89,7 +89,7 @@ func measured(rows []Row, m Measure) []Row {
 	return out
 }
 
-// duel is what the pairs say of a kernel and another one.
+// duel counts the pairs of jobs in which a kernel beats another one.
 type duel struct {
 	other      string
 	wins, ties int

@@ -52,7 +52,7 @@ type PlannedJob struct {
 	// N and D are the numbers of training rows and columns, 0 if the data cannot be fitted.
 	N int `json:"n"`
 	D int `json:"d"`
-	// Structure is what the job takes on the host if another method than dense was chosen for its rows.
+	// Structure is the cost of the job on the host if another method than dense was chosen for its rows.
 	Structure *Structure `json:"structure,omitempty"`
 }
 

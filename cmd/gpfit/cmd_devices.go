@@ -12,7 +12,7 @@ import (
 	"gpfit/method/mpi"
 )
 
-// devicesView is what the command shows. JSON has the fields in the order of their names.
+// devicesView is the output of the command. JSON has the fields in the order of their names.
 type devicesView struct {
 	Chosen        string          `json:"chosen"`
 	Devices       []deviceView    `json:"devices"`

@@ -184,7 +184,7 @@ type prediction struct {
 	done     int // rows
 }
 
-// rowsRead is what one read returned, with the state of the reader after it.
+// rowsRead has the rows of one read, with the state of the reader after it.
 type rowsRead struct {
 	rows     dataset.Rows
 	progress float64

@@ -35,7 +35,7 @@ func gallery(t *testing.T, name string) (path string, x [][]float64, y []float64
 	return path, x, y
 }
 
-// pathOutput is what gpfit path prints as JSON.
+// pathOutput is the JSON that gpfit path prints.
 type pathOutput struct {
 	Lambdas      []float64
 	Weights      [][]float64

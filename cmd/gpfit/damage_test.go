@@ -21,7 +21,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// damages are what happens to a file.
+// damages are ways to damage a file.
 var damages = []struct {
 	name string
 	do   func(rng *rand.Rand, text []byte) []byte // nil means that the file is deleted

@@ -141,7 +141,7 @@ func (d *disk) leave(t *testing.T, path string, n *node, to string, how survival
 	}
 }
 
-// contents returns what survives of a file. If another file has its name now, or none, that is what was synced.
+// contents returns what survives of a file. If another file has its name now, or none, the synced contents survive.
 func (d *disk) contents(path string, n *node, how survival) []byte {
 	info, err := os.Lstat(path)
 	if err != nil || d.at(info) != n || how == nothing || how == names {

@@ -30,7 +30,7 @@ type fileCall struct {
 	flags uint64
 	// created means that the call makes path.
 	created bool
-	// result is what the system returned, after the call.
+	// result is the value that the system returned.
 	result int64
 	args   [6]uint64
 	pid    int

@@ -51,7 +51,7 @@ func writeRows(t *testing.T, n int) string {
 	return write(t, t.TempDir(), "rows.csv", text.String())
 }
 
-// optimum is what a fit has found.
+// optimum is the optimum of a fit.
 type optimum struct {
 	NLML       float64
 	Parameters map[string]float64

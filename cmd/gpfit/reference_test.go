@@ -18,7 +18,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// TestReferencePages checks that docs/reference is what go generate writes.
+// TestReferencePages compares docs/reference with the pages that go generate writes.
 func TestReferencePages(t *testing.T) {
 	const dir = "../../docs/reference"
 	pages := reference.Markdown(newRoot("", nil, io.Discard, io.Discard))

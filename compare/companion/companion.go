@@ -47,7 +47,7 @@ type Regression struct {
 	Encoding     *feature.Encoding `json:"encoding,omitempty"`
 	Columns      []int             `json:"columns"`
 	Scaling      gp.Scaling        `json:"scaling"`
-	// Parameters are what the fit chose, by name, for the scaled table.
+	// Parameters are the values that the fit chose, by name, for the scaled table.
 	Parameters map[string]float64 `json:"parameters"`
 	// Weights and Intercept belong to a linear function, in original units; nil for other functions.
 	Weights   map[string]float64 `json:"weights,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"gpfit/kernel"
 )
 
-// Joining is what knows whether cards of several processes can compute together on this machine: a device or its driver.
+// Joining is a device or a driver that knows whether cards of several processes can compute together on this machine.
 type Joining interface {
 	// Joins names the libraries with which they do, or returns why they cannot, such as a library that is missing.
 	Joins() (libraries string, err error)
@@ -69,7 +69,7 @@ type Part interface {
 	Close() error
 }
 
-// Operation is what [Part.Solve] solves with.
+// Operation names the matrix with which [Part.Solve] solves.
 type Operation uint8
 
 // These are the operations, for a right-hand side b.

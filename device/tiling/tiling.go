@@ -78,7 +78,7 @@ type Bank interface {
 	Close() error
 }
 
-// Binding is what a bank evaluates: Σ = K + diag(noise) for a program at theta, and, for contractions, the adjoint
+// Binding is the matrix that a bank evaluates: Σ = K + diag(noise) for a program at theta, and, for contractions, the adjoint
 // as in [device.Workspace.Contract]; nil means none.
 type Binding struct {
 	Program      *kernel.Program

@@ -104,7 +104,7 @@ type ProfileAxis struct {
 type ProfilePoint struct {
 	// Parameters holds natural values of the scaled problem.
 	Parameters map[string]float64 `json:"parameters"`
-	// Objective is what the fit minimizes. NLML = DataFit + Complexity + Constant.
+	// Objective is the function that the fit minimizes. NLML = DataFit + Complexity + Constant.
 	Objective   Number  `json:"objective"`
 	NLML        Number  `json:"nlml"`
 	DataFit     Number  `json:"data_fit"`

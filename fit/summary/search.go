@@ -45,13 +45,13 @@ type SearchReport struct {
 	Next *float64 `json:"next,omitempty"`
 }
 
-// Searched is what a sentence on a search needs besides the counts of starts.
+// Searched has the facts for a sentence on a search besides the counts of starts.
 type Searched struct {
 	Coverage hyperopt.Coverage
 	// Continued says what changed the objective after the search, empty for nothing; then Coverage
 	// counts one descent.
 	Continued string
-	// Status says why the fit ended, and Converged and Fixed are what it means.
+	// Status says why the fit ended, and Converged and Fixed are its meaning.
 	Status           string
 	Converged, Fixed bool
 	// Given says that the start is not the default one. Parts says that the kernel is a sum or

@@ -34,7 +34,7 @@ type Placement struct {
 	// checkedResidual is the result.
 	Checked         bool
 	checkedResidual *float64
-	// Condition is what warnCondition found, nil if it found nothing.
+	// Condition is the condition number of warnCondition, nil if it found none.
 	Condition *float64
 	// Crew, if not nil, are the sessions that share the threads of the device.
 	Crew *Crew

@@ -100,7 +100,7 @@ func groupOf(controller string) string {
 }
 
 const (
-	// spare is what the runtime maps beyond what is asked of it.
+	// spare is the memory that the runtime maps without being asked.
 	spare = 32 << 20
 	// threadSpace is the address space of a thread: its stack of 8 MiB, and 64 MiB that the C
 	// library reserves for what the thread allocates.
@@ -167,7 +167,7 @@ func threadsToCome() int64 {
 // unlimited stands for what is left where there is no limit.
 const unlimited = int64(1) << 60
 
-// left is what is left of a limit of the process, whose use is an entry of /proc/self/statm.
+// left returns the unused part of a limit of the process, whose use is an entry of /proc/self/statm.
 func left(resource, entry int) int64 {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &r); err != nil || r.Cur > uint64(unlimited) {

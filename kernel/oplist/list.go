@@ -74,7 +74,7 @@ type Value struct {
 	Real bool
 	// Uniform reports whether the value is the same for all pairs.
 	Uniform bool
-	// Sign is what is known about the sign of the value.
+	// Sign is the known sign of the value.
 	Sign Sign
 }
 

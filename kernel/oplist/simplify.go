@@ -17,7 +17,7 @@ func (l *List) RealParam(index int) ID {
 	return l.put(Value{Op: Parameter, Index: index, Real: true})
 }
 
-// Feat returns the pair's feature; sign is what is known about its sign.
+// Feat returns the pair's feature; sign is its known sign.
 func (l *List) Feat(index int, sign Sign) ID {
 	return l.put(Value{Op: Feature, Index: index, Sign: sign})
 }

@@ -41,7 +41,7 @@ type inputs struct {
 	err  error
 }
 
-// input is what an input node stands for.
+// input is the meaning of an input node.
 type input struct {
 	op    oplist.Op
 	index int
@@ -66,7 +66,7 @@ func (g *inputs) Fail(format string, args ...any) {
 }
 
 // Feature returns the input node of the feature with the given index. name is for
-// drawings, and sign is what is known about its values.
+// drawings, and sign is the known sign of its values.
 func (g *inputs) Feature(index int, name string, sign oplist.Sign) *Node {
 	return g.input(name, input{op: oplist.Feature, index: index, sign: sign})
 }

@@ -172,7 +172,7 @@ func (l *leftOut) temperature() float64 {
 	return math.Exp((low + high) / 2)
 }
 
-// Opinion is what an expert with parameters of its own says about the function, without noise, at m
+// Opinion is the prediction of the function, without noise, by an expert with parameters of its own at m
 // points in scaled units: means, m×T column-major, and m variances, before and after its rows.
 type Opinion struct {
 	PriorMean, PriorVariance, Mean, Variance []float64

@@ -25,7 +25,7 @@ func slice(m blas64.General, first, last int) blas64.General {
 // vector returns a vector.
 func vector(data []float64) blas64.Vector { return blas64.Vector{N: len(data), Inc: 1, Data: data} }
 
-// factor is what Form computes.
+// factor is the result of Form.
 type factor struct {
 	noise []float64
 	// rows is the lower triangle of the factorization of Φᵀ for one noise variance, which serves as

@@ -32,7 +32,7 @@ func tridiagonal(k blas64.General, threads int) (qt blas64.General, d, e []float
 
 // reduction is the state of tridiagonal.
 type reduction struct {
-	// a is what is left of the matrix; only its lower half is in use.
+	// a is the rest of the matrix; only its lower half is in use.
 	a blas64.General
 	// Row j of v is the vector of reflection j, which begins with zeros up to j, and row j − first of w belongs to the
 	// reflections of a panel: the rest of the matrix is A − Σ (v·wᵀ + w·vᵀ).

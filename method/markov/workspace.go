@@ -54,7 +54,7 @@ type workspace struct {
 	other *stateModel
 	// states are working space for the states of every row.
 	states []float64
-	// sweeps are what predictions keep from call to call.
+	// sweeps have the state that predictions keep from call to call.
 	sweeps, spare *sweeps
 }
 

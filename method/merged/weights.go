@@ -6,7 +6,7 @@ import (
 	"gpfit/device"
 )
 
-// weights are what depends on the noise of the rows. The row of a group with the least noise is its
+// weights have the numbers that depend on the noise of the rows. The row of a group with the least noise is its
 // anchor: what the others contribute is computed from differences from it, so that a variance of 0,
 // or one far below the others, costs no digits.
 type weights struct {

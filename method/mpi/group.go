@@ -76,12 +76,12 @@ type call struct {
 	Share int
 	// N, D and M are sizes: points, columns, and right-hand sides or points of a prediction.
 	N, D, M int
-	// Shape and Engine are what the variables of rank 0 say: a launcher need not pass variables on to other machines.
+	// Shape and Engine come from the variables of rank 0: a launcher need not pass variables on to other machines.
 	Shape  part.Shape
 	Engine string
 	// Card is the name of the card of rank 0 on which ranks have their parts, "" for processors.
 	Card string
-	// With is what to solve with.
+	// With is the matrix to solve with.
 	With part.Operation
 	// Threads is the number of threads that a rank may use.
 	Threads int
@@ -106,13 +106,13 @@ type call struct {
 	poll func(flops float64) (stop bool)
 }
 
-// result is what a call has computed, on rank 0.
+// result is the result of a call, on rank 0.
 type result struct {
 	stopped bool
 	minor   int
 	// err says why the ranks cannot compute.
 	err error
-	// vectors are what the operation says.
+	// vectors are the vectors of the operation's result.
 	vectors [][]float64
 }
 

@@ -13,7 +13,7 @@ import (
 	"gpfit/method/mpi/host"
 )
 
-// share is what this rank has of a workspace: its part of Σ, and all points.
+// share is this rank's share of a workspace: its part of Σ, and all points.
 type share struct {
 	*group
 	x    *kernel.Points

@@ -122,7 +122,7 @@ func (b *clockBank) Store(_, src int, tile []float64) error {
 	return nil
 }
 
-// simulated is what a simulation of a value with gradient has found.
+// simulated is the result of a simulation of a value with gradient.
 type simulated struct {
 	a                                arrangement
 	seconds, busy                    float64 // the share of the time in which cards compute

@@ -15,7 +15,7 @@ import (
 	"gpfit/show/effect"
 )
 
-// Subject is what a page is about.
+// Subject is the model of a page, with the rows to score.
 type Subject struct {
 	// Name is the name of the model, for the title.
 	Name string

@@ -88,7 +88,7 @@ type result struct {
 	Parameters map[string]float64 `json:"parameters,omitempty"`
 	// Term is the lowest NLML of a sum's terms alone, tuned in the same way; nil without a sum.
 	Term *float64 `json:"term,omitempty"`
-	// Search and Warnings are what the report of a run says of the optimum.
+	// Search and Warnings are the report's words on the optimum.
 	Search   json.RawMessage `json:"search,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
 }

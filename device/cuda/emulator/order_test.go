@@ -66,7 +66,7 @@ func (r raw) pinned() ([]float64, uintptr) {
 	return unsafe.Slice(*p, numbers), at
 }
 
-// mistakes are what a program may forget, in the order of its steps.
+// mistakes are steps that a program may forget, in their order.
 var mistakes = []string{
 	"the first event is not recorded", "the second stream does not wait for the first copy", "the input is reused before the copy has read it",
 	"the first stream does not wait before it overwrites", "the second buffer is overwritten while it is read", "the output is read too early",
@@ -194,7 +194,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// mistakesOfTwo are what a program on two devices may forget.
+// mistakesOfTwo are steps that a program on two devices may forget.
 var mistakesOfTwo = []string{
 	"the copy does not wait for the other device", "the numbers are overwritten while they are copied", "the host reads too early",
 	"the host overwrites what is not copied yet",

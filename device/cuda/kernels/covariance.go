@@ -59,7 +59,7 @@ func Derivatives(f Function, e *ptx.Entry, x Points, i0, i1 int64, v Matrix, scr
 }
 
 // ContractBlocks returns the largest number of blocks that [Contract] uses on a device
-// with the given number of multiprocessors: two for each, which is what its registers
+// with the given number of multiprocessors: two for each, as many as its registers
 // hold. The last bits of a contraction depend on this number.
 func ContractBlocks(multiprocessors int) int64 { return 2 * int64(max(multiprocessors, 1)) }
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Launch is what a launcher, such as mpirun or srun, says about this process.
+// Launch is the place of this process among the ranks of a launcher, such as mpirun or srun.
 type Launch struct {
 	// Rank is the number of this process among Size. Without a launcher they are 0 and 1.
 	Rank, Size int

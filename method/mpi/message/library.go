@@ -22,7 +22,7 @@ var (
 
 // Library is an opened library of MPI.
 type Library struct {
-	// Version is what the library says of itself, in short.
+	// Version is the library's own name and version, in short.
 	Version string
 	handle  uintptr
 	// open means the interface of Open MPI, whose handles are addresses of symbols. The other one is the interface of

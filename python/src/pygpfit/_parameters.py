@@ -205,7 +205,7 @@ class FitParameters(BaseEstimator):
         rows in order for kernels of one column; grid, an eigenproblem for each factor
         of a product if the rows are a full grid; finite, a regression on the features
         of kernels that have few; tiles, half of the matrix in tiles over the memory of
-        the host and of several cards, where the whole has no room; mpi, one
+        the host and of several cards, where the whole does not fit; mpi, one
         factorization over the processes that mpirun or srun has started; or experts,
         the method of local experts. 'gpfit devices' lists the methods
     fallback : text, default None

@@ -1,4 +1,4 @@
-// Package cli is what the commands have in common: a [Command] has the options of a command
+// Package cli is the common part of the commands: a [Command] has the options of a command
 // and its input and output. It reads tables and models, opens devices, and writes results,
 // plots and files. Start at [New].
 package cli
@@ -38,7 +38,7 @@ type Command struct {
 	// Cmd is the command, and Msg prints its messages.
 	Cmd *cobra.Command
 	Msg *messages.Writer
-	// kept is what the command shares with others of the same process.
+	// kept has the models that the command shares with others of the same process.
 	kept keeping
 }
 

@@ -69,8 +69,8 @@ func after(separator, text string) string {
 	return separator + text
 }
 
-// Expect announces a fit with these stages, which Iteration and Progress then show. then is what follows
-// the tuning and takes a time that is not known yet; "" if that is little.
+// Expect announces a fit with these stages, which Iteration and Progress then show. then names the work
+// after the tuning whose time is not known yet; "" if that is little.
 func (m *Writer) Expect(stages []hyperopt.Expectation, then string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

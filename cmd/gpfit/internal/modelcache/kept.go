@@ -37,7 +37,7 @@ type loaded struct {
 	used   int
 }
 
-// ready is what can predict with a model, without further preparation.
+// ready is a predictor that needs no further preparation.
 type ready struct {
 	key   string
 	value io.Closer

@@ -23,7 +23,7 @@ import (
 // Index is the file of the Markdown page that lists the others.
 const Index = "README.md"
 
-// Release is what the manual pages say about the program.
+// Release is the version and the date of the program for the manual pages.
 type Release struct {
 	Version string
 	Date    time.Time
