@@ -30,12 +30,12 @@ import (
 //	// Mean is the mean function in the text form of package mean; empty or AutoMean means DefaultMean or, if the fit chooses the kernel, also a linear one.
 //	Mean string
 //	MeanFit MeanFit
-//	// MeanPrior gives the coefficients of the mean the prior N(0, s²): it is the variance s², in scaled units, or TunedPrior; empty means none.
-//	MeanPrior string
+//	// MeanPrior gives the coefficients of the mean the prior N(0, s²) with that variance s².
+//	MeanPrior MeanPrior
 //	// NoNoise leaves out the estimated noise variance.
 //	NoNoise bool
-//	// NoiseFloor is a lower bound of the estimated noise variances, such as "1e-4", in units of the scaled problem, or "0.01:original", in squared units of the target.
-//	NoiseFloor string
+//	// NoiseFloor is a lower bound of the estimated noise variances.
+//	NoiseFloor NoiseFloor
 //	// Robust gives rows that do not fit the model noise variances of their own; see fit.Run.
 //	Robust bool
 //	// Standardize selects what is scaled; empty means inputs and targets.

@@ -367,7 +367,7 @@ seeds: [5]
 		Set:    []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}, {Name: "lengthscale[0]", Value: 2, Given: true}},
 		Fix:    []problem.Assignment{{Name: "noise_variance", Value: 0.5, Given: true}, {Name: "signal_variance"}},
 		Bounds: []problem.Interval{{Name: "lengthscale", Lo: 0.1, Hi: 4}},
-		Ties:   []problem.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, NoiseFloor: "0.0001", MeanFit: problem.MeanFree,
+		Ties:   []problem.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, NoiseFloor: problem.NoiseFloor{Variance: 0.0001}, MeanFit: problem.MeanFree,
 		Objective: problem.LOO, LeaveOneOut: true, StdErrors: true,
 	}
 	want.Priors = []problem.ParameterPrior{{Name: "lengthscale", Density: must.Get(graph.ParsePrior("lognormal(0, 1)"))(t)}}

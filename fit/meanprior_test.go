@@ -2,7 +2,6 @@ package fit
 
 import (
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -87,7 +86,7 @@ func TestMeanPriorTextbook(t *testing.T) {
 		if c.kernel != "none" {
 			fix = append(fix, problem.Assignment{Name: "k1.lengthscale"}, problem.Assignment{Name: "k1.signal_variance"})
 		}
-		out := mustFit(t, d, problem.Options{Kernel: c.kernel, Mean: c.mean, MeanPrior: "0.7", Standardize: gp.StandardizeNone, Fix: fix})
+		out := mustFit(t, d, problem.Options{Kernel: c.kernel, Mean: c.mean, MeanPrior: problem.MeanPrior{Variance: 0.7}, Standardize: gp.StandardizeNone, Fix: fix})
 		basis := must.Get(must.Get(mean.Parse(c.mean, nil))(t).Basis(kernel.NewPoints(d.X, d.N, 1), nil))(t)
 		matrix := func(x []float64) *mat.Dense {
 			h := mat.NewDense(len(x), len(basis), nil)
@@ -111,7 +110,7 @@ func TestMeanPriorTextbook(t *testing.T) {
 // below the evidence of variances around it.
 func TestMeanPriorTuned(t *testing.T) {
 	d := synthetic(60)
-	o := problem.Options{Kernel: "rbf", Mean: "poly(2, dims=2)", MeanPrior: problem.TunedPrior}
+	o := problem.Options{Kernel: "rbf", Mean: "poly(2, dims=2)", MeanPrior: problem.MeanPrior{Tuned: true}}
 	r := mustFit(t, d, o).Report
 	s2 := r.Parameters["k2.signal_variance"]
 	for _, name := range []string{"k3.signal_variance", "k4.signal_variance"} {
@@ -120,7 +119,7 @@ func TestMeanPriorTuned(t *testing.T) {
 		}
 	}
 	for _, factor := range []float64{0.5, 2} {
-		o.MeanPrior = strconv.FormatFloat(s2*factor, 'g', -1, 64)
+		o.MeanPrior = problem.MeanPrior{Variance: s2 * factor}
 		if near := mustFit(t, d, o).Report; near.NLML < r.NLML-1e-4 {
 			t.Errorf("NLML %v with %s, %v with %v", near.NLML, o.MeanPrior, r.NLML, s2)
 		}
@@ -131,11 +130,11 @@ func TestMeanPriorTuned(t *testing.T) {
 func TestMeanPriorErrors(t *testing.T) {
 	d := synthetic(20)
 	for words, o := range map[string]problem.Options{
-		"needs a kernel":            {MeanPrior: "1"},
+		"needs a kernel":            {MeanPrior: problem.MeanPrior{Variance: 1}},
 		"needs option mean-prior":   {Kernel: "none"},
-		"has no coefficients":       {Kernel: "rbf", Mean: "zero", MeanPrior: "1"},
-		"must be a positive":        {Kernel: "rbf", MeanPrior: "-1"},
-		"leave out option mean-fit": {Kernel: "rbf", Mean: "linear", MeanPrior: "1", MeanFit: problem.MeanGLS},
+		"has no coefficients":       {Kernel: "rbf", Mean: "zero", MeanPrior: problem.MeanPrior{Variance: 1}},
+		"must be a positive":        {Kernel: "rbf", MeanPrior: problem.MeanPrior{Variance: -1}},
+		"leave out option mean-fit": {Kernel: "rbf", Mean: "linear", MeanPrior: problem.MeanPrior{Variance: 1}, MeanFit: problem.MeanGLS},
 	} {
 		_, err := Prepare(d, o, problem.Events{})
 		if err == nil || !strings.Contains(err.Error(), words) {

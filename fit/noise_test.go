@@ -239,7 +239,7 @@ func TestDegenerate(t *testing.T) {
 		t.Errorf("floor %v, warnings %q, verdict %+v", i.NoiseFloor, warnings, r.Verdict)
 	}
 	// The advice works: the same start with the floor ends at another optimum.
-	r = mustFit(t, white(120), problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "0.01"}).Report
+	r = mustFit(t, white(120), problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: problem.NoiseFloor{Variance: 0.01}}).Report
 	if r.Interpolation != nil || r.Parameters["noise_variance"] < 0.5 {
 		t.Errorf("%+v, %v", r.Interpolation, r.Parameters)
 	}
@@ -280,22 +280,22 @@ func TestNoInterpolation(t *testing.T) {
 // TestNoiseFloor checks the floor's units, and the options that contradict it.
 func TestNoiseFloor(t *testing.T) {
 	d := white(80)
-	r := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "20:original"}).Report
+	r := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: problem.NoiseFloor{Variance: 20, Original: true}}).Report
 	if got := r.ParametersOriginalUnits["noise_variance"]; math.Abs(got-20) > 1e-9 || !slices.Contains(r.AtBound, "noise_variance") {
 		t.Errorf("noise variance %v, at bound %v", got, r.AtBound)
 	}
-	r = mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "2"}).Report
+	r = mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: problem.NoiseFloor{Variance: 2}}).Report
 	must.Within(t, r.Parameters["noise_variance"], 2, 1e-12, "noise variance")
 	// A fit from a model keeps the floor of its fit, unless an option speaks of the noise.
 	for text, want := range map[string]float64{"20:original": 20 / (r.ParametersOriginalUnits["noise_variance"] / r.Parameters["noise_variance"]), "2": 2} {
-		from := modelOf(t, mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: text}))
+		from := modelOf(t, mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: must.Get(problem.ParseNoiseFloor(text))(t)}))
 		for name, c := range map[string]struct {
 			o     problem.Options
 			floor float64
 		}{
 			"kept":    {problem.Options{}, want},
-			"another": {problem.Options{NoiseFloor: "3"}, 3},
-			"none":    {problem.Options{NoiseFloor: "none"}, 1e-9},
+			"another": {problem.Options{NoiseFloor: problem.NoiseFloor{Variance: 3}}, 3},
+			"none":    {problem.Options{NoiseFloor: problem.NoNoiseFloor}, 1e-9},
 			"bounds":  {problem.Options{Bounds: []problem.Interval{{Name: "noise_variance", Lo: 0.1, Hi: 9}}}, 0.1},
 		} {
 			c.o.From = from
@@ -307,19 +307,18 @@ func TestNoiseFloor(t *testing.T) {
 	}
 	grouped := d
 	grouped.NoiseGroup = cycled(d.N, "a", "b")
-	r = mustFit(t, grouped, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "2"}).Report
+	r = mustFit(t, grouped, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: problem.NoiseFloor{Variance: 2}}).Report
 	must.Within(t, r.Parameters["noise_variance[a]"], 2, 1e-12, "noise variance of a")
 	must.Within(t, r.Parameters["noise_variance[b]"], 2, 1e-12, "noise variance of b")
 	// Tied groups have one bound.
-	mustFit(t, grouped, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "2", Ties: []problem.Tie{{Name: "noise_variance[b]", Source: "noise_variance[a]"}}})
+	mustFit(t, grouped, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: problem.NoiseFloor{Variance: 2}, Ties: []problem.Tie{{Name: "noise_variance[b]", Source: "noise_variance[a]"}}})
 	for want, o := range map[string]problem.Options{
-		"must be none or a positive":   {NoiseFloor: "-1"},
-		"or a positive number":         {NoiseFloor: "1:kW"},
-		"option noise none":            {NoiseFloor: "1", NoNoise: true},
-		"option bounds":                {NoiseFloor: "1", Bounds: []problem.Interval{{Name: "noise_variance", Lo: 0.1, Hi: 5}}},
-		"the value 0.5":                {NoiseFloor: "1", Set: []problem.Assignment{{Name: "noise_variance", Value: 0.5, Given: true}}},
-		"the value 0.1 of noise_varia": {NoiseFloor: "1", Fix: []problem.Assignment{{Name: "noise_variance"}}},
-		"upper bound 100":              {NoiseFloor: "1e3"},
+		"must be a positive":           {NoiseFloor: problem.NoiseFloor{Variance: -1}},
+		"option noise none":            {NoiseFloor: problem.NoiseFloor{Variance: 1}, NoNoise: true},
+		"option bounds":                {NoiseFloor: problem.NoiseFloor{Variance: 1}, Bounds: []problem.Interval{{Name: "noise_variance", Lo: 0.1, Hi: 5}}},
+		"the value 0.5":                {NoiseFloor: problem.NoiseFloor{Variance: 1}, Set: []problem.Assignment{{Name: "noise_variance", Value: 0.5, Given: true}}},
+		"the value 0.1 of noise_varia": {NoiseFloor: problem.NoiseFloor{Variance: 1}, Fix: []problem.Assignment{{Name: "noise_variance"}}},
+		"upper bound 100":              {NoiseFloor: problem.NoiseFloor{Variance: 1e3}},
 	} {
 		_, err := Prepare(d, o, problem.Events{})
 		var option *problem.OptionError
@@ -329,7 +328,7 @@ func TestNoiseFloor(t *testing.T) {
 	}
 	two := d
 	two.TargetNames, two.Y = []string{"a", "b"}, append(append([]float64{}, d.Y...), d.Y...)
-	if _, err := Prepare(two, problem.Options{Kernel: "rbf", Mean: "zero", NoiseFloor: "1:original"}, problem.Events{}); err == nil || !strings.Contains(err.Error(), "several targets") {
+	if _, err := Prepare(two, problem.Options{Kernel: "rbf", Mean: "zero", NoiseFloor: problem.NoiseFloor{Variance: 1, Original: true}}, problem.Events{}); err == nil || !strings.Contains(err.Error(), "several targets") {
 		t.Errorf("%v", err)
 	}
 }

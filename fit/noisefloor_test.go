@@ -124,8 +124,8 @@ func TestNoFloor(t *testing.T) {
 	}
 	for name, o := range map[string]problem.Options{
 		"bounds":    {Kernel: "matern52(ard)", Bounds: []problem.Interval{{Name: "noise_variance", Lo: 1e-9, Hi: 1}}},
-		"floor":     {Kernel: "matern52(ard)", NoiseFloor: "1e-8"},
-		"none":      {Kernel: "matern52(ard)", NoiseFloor: "none"},
+		"floor":     {Kernel: "matern52(ard)", NoiseFloor: problem.NoiseFloor{Variance: 1e-8}},
+		"none":      {Kernel: "matern52(ard)", NoiseFloor: problem.NoNoiseFloor},
 		"objective": {Kernel: "matern52(ard)", Objective: problem.LOPO},
 		"noise":     {Kernel: "matern52(ard)", NoNoise: true},
 	} {

@@ -198,7 +198,7 @@ func TestTransformRefused(t *testing.T) {
 		{known, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.BoxCox}, `in squared units of the target, not of its transformed values`},
 		{several, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Log}, "fit each target separately"},
 		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: "sqrt"}, `option target-transform "sqrt": must be none, log, boxcox, yeojohnson or auto`},
-		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Log, NoiseFloor: "2:original"}, "give the number without :original"},
+		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Log, NoiseFloor: problem.NoiseFloor{Variance: 2, Original: true}}, "give the number without :original"},
 		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.BoxCox, Bounds: []problem.Interval{{Name: "lambda", Lo: -1, Hi: 1}}}, "lambda cannot be -1"},
 		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.YeoJohnson, Set: []problem.Assignment{{Name: "lambda", Value: 3, Given: true}}}, "lambda cannot be 3"},
 		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Log, Experts: "kmeans:2", ExpertParameters: "separate"}, "all experts share the transform"},

@@ -191,9 +191,8 @@ func modelOptions() Entries {
 		{Name: "mean", Kind: Text, Group: Model, Field: "Fit.Mean", Places: in(models, "bench", Spec), Default: problem.AutoMean, Stated: true, Placeholder: "EXPRESSION", Examples: append([]string{problem.AutoMean}, mean.Kinds()...),
 			Help:  "mean function: auto, a constant or, if the fit chooses the kernel, also linear; or a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns",
 			check: func(value any) error { return problem.CheckMeanText(value.(string)) }},
-		{Name: "mean-prior", Kind: Level, Group: Model, Field: "Fit.MeanPrior", Places: in(fits, "compare", Spec), Placeholder: "VARIANCE", Unit: "scaled units",
-			Help:  "prior N(0, VARIANCE) of the coefficients of the mean, which are then integrated out; tuned finds the variance. The basis functions become terms of the kernel, which may then be none",
-			check: func(value any) error { return problem.CheckMeanPrior(value.(string)) }},
+		{Name: "mean-prior", Kind: parsed(Level, problem.ParseMeanPrior), Group: Model, Field: "Fit.MeanPrior", Places: in(fits, "compare", Spec), Placeholder: "VARIANCE", Unit: "scaled units",
+			Help: "prior N(0, VARIANCE) of the coefficients of the mean, which are then integrated out; tuned finds the variance. The basis functions become terms of the kernel, which may then be none"},
 		{Name: "mean-fit", Kind: Choice, Group: Model, Places: in(models, Spec), Default: "auto", Words: words("auto", problem.MeanGLS, problem.MeanFree),
 			Help: "how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise",
 			Set: func(v *Values, value any) {
@@ -208,9 +207,8 @@ func noiseOptions() Entries {
 	return Entries{
 		{Name: "noise", Kind: Choice, Group: Noise, Field: "Fit.NoNoise", Places: in(models, Spec), Default: "estimated", Words: []string{"estimated", "none"},
 			Help: "estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances"},
-		{Name: "noise-floor", Kind: Level, Group: Noise, Field: "Fit.NoiseFloor", Places: in(models, Spec), Placeholder: "VARIANCE", Unit: "scaled target²", Unset: "1e-9 of the target's variance, and more if the fit then predicts as well",
-			Help:  "smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target, and none is the default without the decision about more",
-			check: func(value any) error { return problem.CheckNoiseFloor(value.(string)) }},
+		{Name: "noise-floor", Kind: parsed(Level, problem.ParseNoiseFloor), Group: Noise, Field: "Fit.NoiseFloor", Places: in(models, Spec), Placeholder: "VARIANCE", Unit: "scaled target²", Unset: "1e-9 of the target's variance, and more if the fit then predicts as well",
+			Help: "smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target, and none is the default without the decision about more"},
 		{Name: "robust", Kind: Truth, Group: Noise, Field: "Fit.Robust", Places: []string{"fit", Spec},
 			Help: "find rows that do not fit the model, by relevance pursuit, and give each a noise variance of its own; the report lists them"},
 		{Name: "noise-column", Kind: Column, Group: Noise, Field: "Data.NoiseColumn", Places: in(models, Spec), Placeholder: "NAME", Unit: "target²",

@@ -61,7 +61,7 @@ type fitted struct {
 	Priors        map[string]string `json:"priors"`
 	Tied          map[string]string `json:"tied"`
 	Robust        *struct{}         `json:"robust"`
-	NoiseFloor    string            `json:"noise_floor_option"`
+	NoiseFloor    NoiseFloor        `json:"noise_floor_option"`
 	StdErrors     *struct {
 		Names   []string    `json:"names"`
 		Hessian [][]float64 `json:"hessian"`

@@ -8,6 +8,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // formerly names functions that were fields of options, by the field before them. Hashes
@@ -20,7 +21,8 @@ var formerly = map[string][]string{
 
 // hashValue writes the contents of v to w, such that equal contents give equal bytes: numbers by
 // their bits, everything with its length, pointers as what they point to. It leaves out zero fields
-// with the tag hash:"omitzero", so that a later field leaves earlier hashes as they are.
+// with the tag hash:"omitzero", so that a later field leaves earlier hashes as they are, and takes the text
+// form of fields with the tag text, which they were.
 func hashValue(w io.Writer, v any) { hashReflected(w, reflect.ValueOf(v)) }
 
 func hashReflected(w io.Writer, v reflect.Value) {
@@ -50,9 +52,13 @@ func hashReflected(w io.Writer, v reflect.Value) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			field := v.Type().Field(i)
-			if !v.Field(i).IsZero() || field.Tag.Get("hash") != "omitzero" {
+			omit, text, _ := strings.Cut(field.Tag.Get("hash"), ",")
+			if value := v.Field(i); !value.IsZero() || omit == "" {
 				_, _ = fmt.Fprint(w, field.Name)
-				hashReflected(w, v.Field(i))
+				if text != "" {
+					value = reflect.ValueOf(fmt.Sprint(value))
+				}
+				hashReflected(w, value)
 			}
 			for _, name := range formerly[v.Type().Name()+"."+field.Name] {
 				_, _ = fmt.Fprint(w, name)

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,25 +12,36 @@ import (
 	"gpfit/mean"
 )
 
-// TunedPrior is the word for a prior variance that the fit tunes.
-const TunedPrior = "tuned"
-
-// CheckMeanPrior finds mistakes in the text of Options.MeanPrior.
-func CheckMeanPrior(text string) error {
-	_, err := priorVariance(text)
-	return err
+// MeanPrior is the variance of the prior of the mean's coefficients. The zero value means no prior.
+type MeanPrior struct {
+	// Variance is in scaled units. Tuned means that the fit tunes it.
+	Variance float64
+	Tuned    bool
 }
 
-// priorVariance returns the variance, 0 if it is tuned.
-func priorVariance(text string) (float64, error) {
-	if text == TunedPrior {
-		return 0, nil
+// ParseMeanPrior reads the text form: a positive number, or "tuned".
+func ParseMeanPrior(text string) (p MeanPrior, err error) {
+	if text == "tuned" {
+		return MeanPrior{Tuned: true}, nil
 	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v > 0) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("must be a positive variance in scaled units, or %s", TunedPrior)
+	if p.Variance, err = strconv.ParseFloat(text, 64); err != nil || !p.known() {
+		return p, errors.New("must be a positive variance in scaled units, or tuned")
 	}
-	return v, nil
+	return p, nil
+}
+
+// known reports whether the variance is one.
+func (p MeanPrior) known() bool { return p.Variance > 0 && !math.IsInf(p.Variance, 0) }
+
+// String returns the text form, empty for the zero value.
+func (p MeanPrior) String() string {
+	switch {
+	case p.Tuned:
+		return "tuned"
+	case p.Variance == 0:
+		return ""
+	}
+	return strconv.FormatFloat(p.Variance, 'g', -1, 64)
 }
 
 // withMeanPrior returns the options of the same model without a mean function: with the prior β ~ N(0, s²I) of the
@@ -37,22 +49,25 @@ func priorVariance(text string) (float64, error) {
 // k(x, x′) + s² h(x)ᵀh(x′) (RW, eq. 2.39 and 2.40). Each basis function becomes a term of the kernel, with s² for its
 // signal variance; all linear functions together are one term.
 func (o Options) withMeanPrior(s *Sample) (Options, error) {
-	if o.MeanPrior == "" {
+	prior := o.MeanPrior
+	if prior == (MeanPrior{}) {
 		if o.Kernel == NoKernel {
 			return o, OptionErrorf("kernel", NoKernel, "leaves noise alone: it needs option mean-prior, whose basis functions explain the targets")
 		}
 		return o, nil
 	}
-	variance, err := priorVariance(o.MeanPrior)
+	wrong := func(format string, args ...any) (Options, error) {
+		return o, OptionErrorf("mean-prior", prior.String(), format, args...)
+	}
 	switch {
-	case err != nil:
-		return o, OptionErrorf("mean-prior", o.MeanPrior, "%v", err)
+	case !prior.Tuned && !prior.known():
+		return wrong("must be a positive variance in scaled units")
 	case o.Auto():
-		return o, OptionErrorf("mean-prior", o.MeanPrior, "needs a kernel: give option kernel, such as %s, or %s for the basis functions alone", DefaultKernel, NoKernel)
+		return wrong("needs a kernel: give option kernel, such as %s, or %s for the basis functions alone", DefaultKernel, NoKernel)
 	case o.From != nil:
-		return o, OptionErrorf("mean-prior", o.MeanPrior, "the kernel of a model to start from has its terms already: leave out one of option mean-prior and option from")
+		return wrong("the kernel of a model to start from has its terms already: leave out one of option mean-prior and option from")
 	case o.MeanFit != MeanAuto:
-		return o, OptionErrorf("mean-prior", o.MeanPrior, "coefficients with a prior are integrated out: leave out option mean-fit")
+		return wrong("coefficients with a prior are integrated out: leave out option mean-fit")
 	}
 	functions, err := mean.Parse(o.meanText(), s.Names())
 	if err != nil {
@@ -63,17 +78,17 @@ func (o Options) withMeanPrior(s *Sample) (Options, error) {
 		return o, OptionErrorf("mean", functions.Text(s.Names()), "%v", withNames(s, err))
 	}
 	if len(basis) == 0 {
-		return o, OptionErrorf("mean-prior", o.MeanPrior, "the mean zero has no coefficients; give option mean another one")
+		return wrong("the mean zero has no coefficients; give option mean another one")
 	}
 	first, err := o.addTerms(s, basisTerms(basis))
 	if err != nil {
 		return o, err
 	}
-	o.MeanPrior, o.Mean = "", "zero"
+	o.MeanPrior, o.Mean = MeanPrior{}, "zero"
 	for i, name := range first {
 		switch {
-		case variance > 0:
-			o.Fix = append(slices.Clip(o.Fix), Assignment{Name: name, Value: variance, Given: true})
+		case !prior.Tuned:
+			o.Fix = append(slices.Clip(o.Fix), Assignment{Name: name, Value: prior.Variance, Given: true})
 		case i > 0:
 			o.Ties = append(slices.Clip(o.Ties), Tie{Name: name, Source: first[0]})
 		}

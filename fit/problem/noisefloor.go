@@ -11,51 +11,77 @@ import (
 	"gpfit/kernel"
 )
 
-// NoNoiseFloor is a value of Options.NoiseFloor: only the default bounds, and no other decision.
-const NoNoiseFloor = "none"
+// NoiseFloor is a lower bound of the estimated noise variances. The zero value means the default bound, 1e-9
+// of the targets' variance, and a decision: a fit whose noise is far below the errors of its predictions
+// continues with a floor, and keeps that end if it predicts as well (docs/tuning.md).
+type NoiseFloor struct {
+	// Variance is in units of the scaled problem or, if Original, in squared units of the target. None means
+	// only the default bound.
+	Variance       float64
+	Original, None bool
+}
+
+// NoNoiseFloor is the default bound without the decision.
+var NoNoiseFloor = NoiseFloor{None: true}
 
 // originalUnits follows the number of a noise floor that is in squared units of the target.
 const originalUnits = ":original"
 
-// parseNoiseFloor reads the text form of Options.NoiseFloor.
-func parseNoiseFloor(text string) (variance float64, original bool, err error) {
-	if text == NoNoiseFloor {
-		return 0, false, nil
+// ParseNoiseFloor reads the text form of a noise floor, such as "1e-4", "0.01:original" or "none".
+func ParseNoiseFloor(text string) (f NoiseFloor, err error) {
+	if text == NoNoiseFloor.String() {
+		return NoNoiseFloor, nil
 	}
 	number, original := strings.CutSuffix(strings.TrimSpace(text), originalUnits)
-	variance, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || !(variance > 0) || math.IsInf(variance, 1) {
-		return 0, false, errors.New("must be none or a positive number, the variance in scaled units, or a number followed by " + originalUnits + ", in squared units of the target")
+	f = NoiseFloor{Original: original}
+	if f.Variance, err = strconv.ParseFloat(strings.TrimSpace(number), 64); err != nil || !(f.Variance > 0) || math.IsInf(f.Variance, 1) {
+		return f, errors.New("must be none or a positive number, the variance in scaled units, or a number followed by " + originalUnits + ", in squared units of the target")
 	}
-	return variance, original, nil
+	return f, nil
 }
 
-// CheckNoiseFloor returns an error if a text is no value of Options.NoiseFloor.
-func CheckNoiseFloor(text string) error {
-	_, _, err := parseNoiseFloor(text)
+// String returns the text form, empty for the zero value.
+func (f NoiseFloor) String() string {
+	switch text := strconv.FormatFloat(f.Variance, 'g', -1, 64); {
+	case f.None:
+		return "none"
+	case f.Variance == 0:
+		return ""
+	case f.Original:
+		return text + originalUnits
+	default:
+		return text
+	}
+}
+
+// MarshalText and UnmarshalText are for JSON.
+func (f NoiseFloor) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+func (f *NoiseFloor) UnmarshalText(text []byte) (err error) {
+	*f, err = ParseNoiseFloor(string(text))
 	return err
 }
 
 // floorNoise raises the lower bounds of the estimated noise variances.
-func (p *ParameterList) floorNoise(s *Sample, text string) error {
-	if text == "" || text == NoNoiseFloor {
+func (p *ParameterList) floorNoise(s *Sample, f NoiseFloor) error {
+	if f == (NoiseFloor{}) || f.None {
 		return nil
 	}
+	floor := f.Variance
 	wrong := func(format string, args ...any) error {
-		return OptionErrorf("noise-floor", text, format, args...)
+		return OptionErrorf("noise-floor", f.String(), format, args...)
 	}
-	floor, original, err := parseNoiseFloor(text)
 	switch {
-	case err != nil:
-		return wrong("%v", err)
+	case !(floor > 0):
+		return wrong("must be a positive number")
 	case s.Noise.None:
 		return wrong("cannot be combined with option noise none, which estimates no variance")
-	case original && s.Scalings[0].Transform != nil:
+	case f.Original && s.Scalings[0].Transform != nil:
 		return wrong("the noise of a transformed target has no one variance in units of the target: give the number without %s", originalUnits)
-	case original && s.T() > 1:
+	case f.Original && s.T() > 1:
 		return wrong("several targets share one noise variance, in scaled units: give the number without %s", originalUnits)
 	}
-	if original {
+	if f.Original {
 		floor /= s.Scalings[0].YScale * s.Scalings[0].YScale
 	}
 	for _, e := range p.All {

@@ -71,19 +71,15 @@ type Options struct {
 	// coefficients.
 	Mean    string
 	MeanFit MeanFit
-	// MeanPrior gives the coefficients of the mean the prior N(0, s²): it is the variance s², in scaled units,
-	// or TunedPrior; empty means none. The basis functions become terms of the kernel with s² as signal variance,
-	// so that the coefficients are integrated out. Kernel may then be NoKernel.
-	MeanPrior string `hash:"omitzero"`
+	// MeanPrior gives the coefficients of the mean the prior N(0, s²) with that variance s². The basis functions
+	// become terms of the kernel with s² as signal variance, so that the coefficients are integrated out. Kernel
+	// may then be NoKernel.
+	MeanPrior MeanPrior `hash:"omitzero"`
 	// NoNoise leaves out the estimated noise variance. Without known variances the
 	// fit interpolates the targets.
 	NoNoise bool
-	// NoiseFloor is a lower bound of the estimated noise variances, such as "1e-4", in
-	// units of the scaled problem, or "0.01:original", in squared units of the target.
-	// Empty means the default bound, 1e-9 of the targets' variance, and a decision: a fit whose noise is
-	// far below the errors of its predictions continues with a floor, and keeps that end if it predicts
-	// as well (docs/tuning.md). NoNoiseFloor is only the bound.
-	NoiseFloor string `hash:"omitzero"`
+	// NoiseFloor is a lower bound of the estimated noise variances.
+	NoiseFloor NoiseFloor `hash:"omitzero,text"`
 	// Robust gives rows that do not fit the model noise variances of their own; see fit.Run.
 	Robust bool `hash:"omitzero"`
 	// Standardize selects what is scaled; empty means inputs and targets.

@@ -216,7 +216,7 @@ func ObjectiveLabel(name string) string {
 // ChoosesFloor reports whether a fit may raise the lower bounds of the noise variances: a floor, bounds,
 // a prior and fixed or known variances are decisions of the user.
 func (j *Prepared) ChoosesFloor() bool {
-	if o := j.Options; o.NoiseFloor != "" || o.Objective != NLML || o.Experts != "" || j.Sample.Noise.Known != nil {
+	if o := j.Options; o.NoiseFloor != (NoiseFloor{}) || o.Objective != NLML || o.Experts != "" || j.Sample.Noise.Known != nil {
 		return false
 	}
 	noise := j.Params.Find(graph.NoiseVariance)

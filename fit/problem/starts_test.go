@@ -391,7 +391,7 @@ func TestFoundStarts(t *testing.T) {
 	}{
 		{"noise_variance", 1e-12, true, Options{Kernel: "rbf", Mean: "zero"}, noise.Lower, noise.Lower, noise.Upper},
 		{"noise_variance", 1e-12, false, Options{Kernel: "rbf", Mean: "zero"}, 1e-12, 1e-13, noise.Upper},
-		{"noise_variance", 1e-12, true, Options{Kernel: "rbf", Mean: "zero", NoiseFloor: "1e-5"}, 1e-5, 1e-5, noise.Upper},
+		{"noise_variance", 1e-12, true, Options{Kernel: "rbf", Mean: "zero", NoiseFloor: NoiseFloor{Variance: 1e-5}}, 1e-5, 1e-5, noise.Upper},
 		{"noise_variance", 1e-12, true, Options{Kernel: "rbf", Mean: "zero", Bounds: []Interval{{"noise_variance", 1e-14, 1e-13}}}, 1e-13, 1e-14, 1e-13},
 		{"noise_variance", 1e-12, true, Options{Kernel: "rbf", Mean: "zero", Priors: []ParameterPrior{{"noise_variance", must.Get(graph.ParsePrior("uniform(0.001, 1)"))(t)}}}, 1e-3, 1e-3, 1},
 		{"noise_variance", 1e-12, true, Options{Kernel: "rbf", Mean: "zero", Fix: []Assignment{{Name: "noise_variance"}}}, 1e-12, 1e-12, noise.Upper},

@@ -108,10 +108,10 @@ type Report struct {
 	// Interpolation is set if the noise is so small that the fit passes through the targets.
 	Interpolation *Interpolation `json:"interpolation,omitempty"`
 	// NoiseFloor is set if the fit decided about a floor of the noise; NoiseFloorOption is the option that gives one.
-	NoiseFloor       *NoiseFloorReport `json:"noise_floor,omitempty"`
-	NoiseFloorOption string            `json:"noise_floor_option,omitempty"`
-	Scores           Scores            `json:"scores,omitzero"`
-	Test             *TestScores       `json:"test,omitempty"`
+	NoiseFloor       *NoiseFloorReport  `json:"noise_floor,omitempty"`
+	NoiseFloorOption problem.NoiseFloor `json:"noise_floor_option,omitzero"`
+	Scores           Scores             `json:"scores,omitzero"`
+	Test             *TestScores        `json:"test,omitempty"`
 	// HeldOut describes the rows that option holdout held out.
 	HeldOut *gp.HeldOut `json:"held_out,omitempty"`
 	// Coarse is set if option coarse check compared two descents.
