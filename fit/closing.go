@@ -241,11 +241,8 @@ func (c *closing) conclude(ctx context.Context, out *Outcome) error {
 // drawPosterior draws the parameters and stores them in the outcome. A posterior that cannot be drawn
 // costs a warning and not the fit; an error is a cancellation, or of the checkpoint.
 func drawPosterior(ctx context.Context, j *tuning.Job, b device.Backend, s *tuning.Placement, out *Outcome, result *hyperopt.Result, log *journal.Journal) error {
-	p, err := newPosterior(j, result.X, log)
-	var d *draws
-	if err == nil {
-		d, err = p.sample(ctx, b, s, result.Optima)
-	}
+	p := newPosterior(j, result.X, log)
+	d, err := p.sample(ctx, b, s, result.Optima)
 	r := &out.Report
 	switch {
 	case problem.IsCancelled(err) || isJournal(err):

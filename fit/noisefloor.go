@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"gpfit/fit/internal/starts"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
@@ -178,23 +179,23 @@ func (c *floorChoice) descend(ctx context.Context, j *tuning.Job, floor float64)
 			moderate[i] = max(q.Z(10*floor), moderate[i])
 		}
 	}
-	starts := []descent.Start{{Z: moderate}}
+	from := []descent.Start{{Z: moderate}}
 	if other := slices.IndexFunc(c.result.Optima, func(o hyperopt.Optimum) bool {
 		noise, _ := estimatedNoise(j.Prepared, nil, o.Z)
 		return !o.Dropped && noise > floor
 	}); other >= 0 {
-		starts = append(starts, descent.Start{Z: c.result.Optima[other].Z})
+		from = append(from, descent.Start{Z: c.result.Optima[other].Z})
 	}
 	if j.N() <= moreStartsUpTo {
-		starts = append(starts, descent.Start{Z: j.Params.Start()})
-		if suggested, _ := j.Starts(); len(suggested) > 1 { // the second has much noise and long lengthscales
-			starts = append(starts, descent.Start{Z: suggested[1]})
+		from = append(from, descent.Start{Z: j.Params.Start()})
+		if suggested, _ := starts.Of(j.Prepared); len(suggested) > 1 { // the second has much noise and long lengthscales
+			from = append(from, descent.Start{Z: suggested[1]})
 		}
 	}
 	settings := j.Settings(c.w.Backends[0]).Descents(j.N())
 	settings.Race = true
 	end, err := descent.Minimize(ctx, descent.Search{
-		Objectives: []descent.Func{c.s}, Parameters: j.Params.List(), Limits: c.w.Limits, Starts: starts,
+		Objectives: []descent.Func{c.s}, Parameters: j.Params.List(), Limits: c.w.Limits, Starts: from,
 		Log: func(start int) *journal.Sequence { return c.log.Sequence(fmt.Sprint(floor, "-", strconv.Itoa(start))) },
 	}, settings)
 	if _, undefined := errors.AsType[*descent.StartError](err); undefined {

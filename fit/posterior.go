@@ -65,11 +65,8 @@ const (
 func autoPower(rows int) float64 { return max(0.3, min(0.7, math.Sqrt(10/float64(rows)))) }
 
 // newPosterior returns the run for a job whose fit ended at z.
-func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) (*posterior, error) {
-	defaults, err := problem.DefaultParameters(j.Sample, j.Model)
-	if err != nil {
-		return nil, err
-	}
+func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) *posterior {
+	defaults := problem.DefaultParameters(j.Sample, j.Model)
 	p := &posterior{job: j, log: log, rest: slices.Clone(z), power: 1}
 	if j.Options.Posterior == problem.AutoPosterior {
 		p.power = autoPower(j.N())
@@ -104,7 +101,7 @@ func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) (*posterior,
 		}
 		p.free = append(p.free, c)
 	}
-	return p, nil
+	return p
 }
 
 // z returns the value for u, its derivative, the logarithm of the derivative, and the

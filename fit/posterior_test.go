@@ -34,7 +34,7 @@ func TestPosteriorDensity(t *testing.T) {
 	})
 	z := j.Params.Start()
 	z[slices.IndexFunc(j.Params.Free, func(q *problem.Parameter) bool { return q.Name == "mean_linear[mm]" })] = 0.3
-	p := must.Get(newPosterior(j, z, nil))(t)
+	p := newPosterior(j, z, nil)
 	if len(p.free) != len(j.Params.Free)-1 {
 		t.Fatalf("%d coordinates of %d parameters", len(p.free), len(j.Params.Free))
 	}
@@ -187,7 +187,7 @@ func TestPosteriorOptions(t *testing.T) {
 // the sampler leaves the range of floating-point numbers.
 func TestPosteriorOverflow(t *testing.T) {
 	j := mustPrepare(t, synthetic(20), problem.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.HMC})
-	p := must.Get(newPosterior(j, j.Params.Start(), nil))(t)
+	p := newPosterior(j, j.Params.Start(), nil)
 	must.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
 		n, grad := &negative{p, parts.placement}, make([]float64, len(p.free))
 		for i := range p.free {

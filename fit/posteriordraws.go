@@ -15,6 +15,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/internal/psis"
 	"gpfit/fit/internal/sampler"
+	"gpfit/fit/internal/starts"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
@@ -71,9 +72,9 @@ func (p *posterior) searched(optima []hyperopt.Optimum) (out [][]float64) {
 		}
 	}
 	if p.job.Options.Posterior == problem.HMC {
-		near, far := p.job.Alternatives(p.rest)
-		starts, _ := p.job.Starts()
-		all = slices.Concat(all, near, far, starts)
+		near, far := starts.Alternatives(p.job.Prepared, p.rest)
+		suggested, _ := starts.Of(p.job.Prepared)
+		all = slices.Concat(all, near, far, suggested)
 	}
 	for _, z := range all[:min(len(all), modeStarts)] {
 		out = append(out, p.coordinates(z))

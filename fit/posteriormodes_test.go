@@ -24,7 +24,7 @@ func sampled(t *testing.T, d problem.Data, o problem.Options, at map[string]floa
 			z[i] = q.Z(v)
 		}
 	}
-	p := must.Get(newPosterior(j, z, nil))(t)
+	p := newPosterior(j, z, nil)
 	var drawn *draws
 	must.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) (err error) {
 		drawn, err = p.sample(t.Context(), backend, parts.placement, nil)
@@ -70,7 +70,7 @@ func TestPosteriorMirrors(t *testing.T) {
 			o.Priors = []problem.ParameterPrior{{Name: "k1.lengthscale", Density: density(t, "gamma(2, 1)")}}
 		}
 		j := mustPrepare(t, wave(40), o)
-		p := must.Get(newPosterior(j, j.Params.Start(), nil))(t)
+		p := newPosterior(j, j.Params.Start(), nil)
 		must.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
 			u := must.Slice(len(p.free), func(i int) float64 { return -0.3 * float64(i) })
 			m := &mode{u: u}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/device"
+	"gpfit/fit/internal/starts"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
@@ -145,7 +146,7 @@ func TestLimits(t *testing.T) {
 			want := math.Inf(1)
 			if p.Group == "k1.lengthscale" {
 				c := task.Program().Params[0].Dims[i]
-				want = problem.CutLengthscale + 0.5*math.Log(problem.MeanSquare(task.Sample.Points.Column(c))*max(1, factor))
+				want = starts.CutLengthscale + 0.5*math.Log(problem.MeanSquare(task.Sample.Points.Column(c))*max(1, factor))
 			}
 			if !(limits[i] == want || math.Abs(limits[i]-want) < 1e-12) {
 				t.Errorf("%s: %v, want %v", p.Name, limits[i], want)

@@ -17,8 +17,10 @@ import (
 type Model struct {
 	expr    kernel.Expr
 	program *kernel.Program
-	Mean    mean.Expr
-	Basis   mean.Basis
+	// Terms are the terms of the outermost sum.
+	Terms []kernel.Term
+	Mean  mean.Expr
+	Basis mean.Basis
 	// MeanFree says that the mean's coefficients are parameters of the objective, not
 	// found by least squares.
 	MeanFree bool
@@ -53,6 +55,9 @@ func newModel(s *Sample, o Options) (*Model, error) {
 			// The kernel may name a column that was left out.
 			err = fmt.Errorf("%w\n%s", err, s.warnings[len(s.warnings)-1])
 		}
+		return nil, err
+	}
+	if m.Terms, err = kernel.Terms(m.expr, s.Columns); err != nil {
 		return nil, err
 	}
 	return m, m.addMean(s, o.meanText(), o.MeanFit, o.named())

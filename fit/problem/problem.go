@@ -126,10 +126,7 @@ func WithModel(j *Prepared, kernel, mean string, found []Assignment) (*Prepared,
 // newParameters chooses start values and bounds from the data, then applies the
 // kernel's text and the options.
 func newParameters(s *Sample, m *Model, o Options) (*ParameterList, error) {
-	all, err := DefaultParameters(s, m)
-	if err != nil {
-		return nil, err
-	}
+	all := DefaultParameters(s, m)
 	p := &ParameterList{All: all, Free: all, Zeros: m.program.Zeros, indexed: s.indexed}
 	for _, step := range []func() error{
 		func() error { return p.tie(o.Ties, o.Fix) },

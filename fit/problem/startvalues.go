@@ -2,11 +2,11 @@ package problem
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
+	"gpfit/fit/internal/spread"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/kernel"
@@ -56,45 +56,50 @@ const varianceRows = 200
 
 // DefaultParameters lists the parameters of kernel, noise and mean with start values
 // and bounds from the data or the kernel's text.
-func DefaultParameters(s *Sample, m *Model) ([]*Parameter, error) {
-	variance := m.TargetVariance(s)
-	out := kernelParameters(s, m)
-	if err := shareVariance(s, m, out, variance); err != nil {
-		return nil, err
-	}
-	out = slices.Concat(out, noiseParameters(s, variance), lambdaParameters(s), meanParameters(s, m))
+func DefaultParameters(s *Sample, m *Model) []*Parameter {
+	d := defaults{s, m, m.TargetVariance(s)}
+	out := slices.Concat(d.kernel(), d.noise(), d.lambda(), d.mean())
 	all := make([]*Parameter, len(out))
 	for i := range out {
 		all[i] = &out[i]
 		all[i].Indexed, all[i].Name = out[i].Name, s.Display(out[i].Name)
 	}
-	return all, nil
+	return all
 }
 
-func kernelParameters(s *Sample, m *Model) []Parameter {
+// defaults chooses the start values and bounds of the parameters of a model on a sample. variance is what the model
+// has to explain.
+type defaults struct {
+	*Sample
+	model    *Model
+	variance float64
+}
+
+// kernel returns the parameters of the kernel.
+func (d defaults) kernel() []Parameter {
 	var out []Parameter
-	lengthscales, periods := 0, 0
-	for _, p := range m.program.Params {
+	lengthscales, periods, x := 0, 0, d.Points
+	for _, p := range d.model.program.Params {
 		q := Parameter{Parameter: descent.Parameter{Group: p.Name, Log: true, Start: 1}}
 		unit := 1.0
 		switch p.Kind {
 		case kernel.Lengthscale:
-			unit = medianDistance(s.Points, p.Dims)
+			unit = spread.MedianDistance(x, p.Dims)
 			q.Start = unit * math.Pow(0.5, float64(lengthscales))
 			lengthscales++
 		case kernel.Period:
-			unit = smallestRange(s.Points, p.Dims)
+			unit = spread.SmallestRange(x, p.Dims)
 			q.Start = unit * periodStart * math.Pow(0.5, float64(periods))
 			periods++
 		case kernel.InnerScale:
-			unit = rootMeanNorm(s.Points, p.Dims)
+			unit = spread.RootMeanNorm(x, p.Dims)
 			q.Start = unit
 		}
 		q.offset = p.Kind == kernel.Offset
 		if p.Kind == kernel.Location {
 			q.Log, q.real, q.Lower, q.Upper = false, true, math.Inf(-1), math.Inf(1)
 			if p.Moves {
-				q.Lower, q.Upper = floats.Min(s.Points.Column(p.Dims[0])), floats.Max(s.Points.Column(p.Dims[0]))
+				q.Lower, q.Upper = floats.Min(x.Column(p.Dims[0])), floats.Max(x.Column(p.Dims[0]))
 			}
 			q.Name, q.Start, q.TextStart = p.Name, p.Start[0], true
 			q.Lower, q.Upper = min(q.Lower, q.Start), max(q.Upper, q.Start)
@@ -114,23 +119,20 @@ func kernelParameters(s *Sample, m *Model) []Parameter {
 			out = append(out, q)
 		}
 	}
+	d.shareVariance(out)
 	return out
 }
 
 // shareVariance scales the parameters with units of the target, term by term.
-func shareVariance(s *Sample, m *Model, params []Parameter, variance float64) error {
-	terms, err := kernel.Terms(m.expr, s.Columns)
-	if err != nil {
-		return err
-	}
+func (d defaults) shareVariance(params []Parameter) {
 	theta := make([]float64, len(params))
 	for i, p := range params {
 		theta[i] = p.Start
 	}
-	all := countSizes(m.program)
-	for _, term := range terms {
-		factor := variance * float64(countSizes(term.Program)) / float64(all)
-		if prior := MeanVariance(term.Program, term.Theta(theta), s.Points); prior > 0 && !math.IsInf(prior, 0) {
+	all := countSizes(d.model.program)
+	for _, term := range d.model.Terms {
+		factor := d.variance * float64(countSizes(term.Program)) / float64(all)
+		if prior := MeanVariance(term.Program, term.Theta(theta), d.Points); prior > 0 && !math.IsInf(prior, 0) {
 			factor /= prior
 		}
 		for _, p := range term.Program.Params {
@@ -154,7 +156,6 @@ func shareVariance(s *Sample, m *Model, params []Parameter, variance float64) er
 			}
 		}
 	}
-	return nil
 }
 
 // countSizes counts the parameters that set the size of a summand.
@@ -176,38 +177,38 @@ const (
 	noiseStart = 0.1
 )
 
-// noiseParameters returns the estimated noise variances.
-func noiseParameters(s *Sample, variance float64) []Parameter {
+// noise returns the estimated noise variances.
+func (d defaults) noise() []Parameter {
 	p := Parameter{Parameter: descent.Parameter{
 		Name: graph.NoiseVariance, Group: graph.NoiseVariance, Log: true,
-		Start: variance * noiseStart, Lower: variance * noiseLo, Upper: variance * noiseHi,
+		Start: d.variance * noiseStart, Lower: d.variance * noiseLo, Upper: d.variance * noiseHi,
 	}}
 	switch {
-	case s.Noise.None:
+	case d.Noise.None:
 		return nil
-	case s.Noise.Labels == nil:
+	case d.Noise.Labels == nil:
 		return []Parameter{p}
 	}
 	var out []Parameter
-	for _, label := range s.Noise.Labels {
+	for _, label := range d.Noise.Labels {
 		p.Name = graph.NoiseName(label)
 		out = append(out, p)
 	}
 	return out
 }
 
-// meanParameters returns the mean's coefficients if they are parameters. The constant
+// mean returns the mean's coefficients if they are parameters. The constant
 // starts at the targets' mean, the others at zero.
-func meanParameters(s *Sample, m *Model) []Parameter {
-	if !m.MeanFree {
+func (d defaults) mean() []Parameter {
+	if !d.model.MeanFree {
 		return nil
 	}
 	var out []Parameter
-	for _, f := range m.Basis {
+	for _, f := range d.model.Basis {
 		p := Parameter{Parameter: descent.Parameter{Name: f.Name(), Group: f.Group, Lower: math.Inf(-1), Upper: math.Inf(1)}}
 		if f.Group == mean.Constant {
-			for _, v := range s.Targets {
-				p.Start += v / float64(len(s.Targets))
+			for _, v := range d.Targets {
+				p.Start += v / float64(len(d.Targets))
 			}
 		}
 		out = append(out, p)
@@ -227,65 +228,4 @@ func MeanVariance(prog *kernel.Program, theta []float64, x *kernel.Points) float
 		sum += v[0]
 	}
 	return sum / float64(count)
-}
-
-// smallestRange returns the smallest nonzero range of the columns, or 1 if there is none.
-func smallestRange(x *kernel.Points, dims []int) float64 {
-	best := math.Inf(1)
-	for _, c := range dims {
-		if size := floats.Max(x.Column(c)) - floats.Min(x.Column(c)); size > 0 {
-			best = min(best, size)
-		}
-	}
-	if math.IsInf(best, 0) {
-		return 1
-	}
-	return best
-}
-
-// rootMeanNorm returns the root of the mean of Σ_c x_c² over all points.
-func rootMeanNorm(x *kernel.Points, dims []int) float64 {
-	sum := 0.0
-	for _, c := range dims {
-		for _, v := range x.Column(c) {
-			sum += v * v
-		}
-	}
-	if !(sum > 0) {
-		return 1
-	}
-	return math.Sqrt(sum / float64(x.N))
-}
-
-// medianDistance returns the median Euclidean distance of pairs of points over the given columns,
-// from at most 4,000 pairs drawn with a fixed seed. It ignores pairs at distance zero.
-func medianDistance(x *kernel.Points, dims []int) float64 {
-	const pairs = 4000
-	rng := rand.New(rand.NewPCG(1, 1))
-	squares := make([]float64, 0, pairs)
-	for range pairs {
-		if square := squaredDistance(x, dims, rng.IntN(x.N), rng.IntN(x.N)); square > 0 {
-			squares = append(squares, square)
-		}
-	}
-	return rootOfMedian(squares)
-}
-
-// squaredDistance returns the squared Euclidean distance of two points over columns.
-func squaredDistance(x *kernel.Points, dims []int, i, j int) float64 {
-	sum := 0.0
-	for _, c := range dims {
-		column := x.Column(c)
-		sum += (column[i] - column[j]) * (column[i] - column[j])
-	}
-	return sum
-}
-
-// rootOfMedian returns the root of the median, 1 for no values. It sorts them.
-func rootOfMedian(values []float64) float64 {
-	if len(values) == 0 {
-		return 1
-	}
-	slices.Sort(values)
-	return math.Sqrt(values[len(values)/2])
 }

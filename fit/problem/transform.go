@@ -7,9 +7,9 @@ import (
 	"gpfit/internal/transform"
 )
 
-// lambdaParameters returns λ of the transform if it has one.
-func lambdaParameters(s *Sample) []Parameter {
-	t := s.Scalings[0].Transform
+// lambda returns λ of the transform if it has one.
+func (d defaults) lambda() []Parameter {
+	t := d.Scalings[0].Transform
 	if t == nil || !t.Kind.Tuned() {
 		return nil
 	}

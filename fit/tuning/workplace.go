@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/internal/spread"
+	"gpfit/fit/internal/starts"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
@@ -14,7 +16,7 @@ import (
 )
 
 // Workplace is a job with its devices, on which tuning opens the job, on some or all of its rows.
-// It implements [hyperopt.Problem]; the starts, alternatives and groups are the job's.
+// It implements [hyperopt.Problem].
 type Workplace struct {
 	*Job
 	Backends []device.Backend
@@ -66,9 +68,18 @@ func (w *Workplace) backend(worker int) device.Backend { return w.Backends[worke
 
 // Limits implements [hyperopt.Problem]. It limits the free lengthscales of single columns.
 func (w *Workplace) Limits(z []float64) []float64 {
-	w.bounded.Do(func() { w.limits = w.Job.Limits() })
+	w.bounded.Do(func() { w.limits = starts.Limits(w.Job.Prepared) })
 	return w.limits(z)
 }
+
+// Starts, Alternatives and Groups implement [hyperopt.Problem].
+func (w *Workplace) Starts() ([][]float64, int) { return starts.Of(w.Job.Prepared) }
+
+func (w *Workplace) Alternatives(z []float64) (near, far [][]float64) {
+	return starts.Alternatives(w.Job.Prepared, z)
+}
+
+func (w *Workplace) Groups() []int { return spread.Groups(w.Job.Sample.Points) }
 
 // Room implements [hyperopt.Problem].
 func (w *Workplace) Room(ctx context.Context, workers int) error {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/fit/internal/spectrum"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
@@ -191,8 +192,8 @@ func (c *chooser) all(mean, linear string) error {
 	if err := c.try(isotropic, mean, map[string]float64{}); err != nil {
 		return err
 	}
-	if column := problem.PeriodicColumn(c.job.Sample); column >= 0 {
-		if err := c.try(fmt.Sprintf("%s + rbf(dims=%d)*periodic(dims=%[2]d)", c.best.Kernel, column), mean, nil); err != nil {
+	if column := spectrum.PeriodicColumn(c.job.Sample.Points, c.job.Sample.Targets); column >= 0 {
+		if err := c.try(fmt.Sprintf("%s + rbf(dims=%d)*periodic(dims=%[2]d)", c.best.Kernel, c.job.Sample.Columns[column]), mean, nil); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,5 @@
-// Package spectrum finds the periods of a kernel at which the likelihood over few rows is lowest.
+// Package spectrum finds the periods of waves in targets: by a periodogram, and as the periods of a kernel at which
+// the likelihood over few rows is lowest.
 package spectrum
 
 import (
@@ -49,8 +50,8 @@ type Wave struct {
 	F, Scale                  float64
 }
 
-// New returns a scan of a kernel over at most 80 of all n points. The targets are column-major, n of each.
-func New(prog *kernel.Program, all *kernel.Points, targets []float64) *Scan {
+// NewScan returns a scan of a kernel over at most 80 of all n points. The targets are column-major, n of each.
+func NewScan(prog *kernel.Program, all *kernel.Points, targets []float64) *Scan {
 	rows := rand.New(rand.NewPCG(1, 3)).Perm(all.N)[:min(all.N, mostRows)]
 	slices.Sort(rows)
 	n := len(rows)

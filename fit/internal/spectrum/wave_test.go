@@ -21,7 +21,7 @@ func table(t *testing.T, n int) (*Scan, *kernel.Program) {
 		y[i], y[n+i] = saw+0.05*rng.NormFloat64(), 2*saw+0.05*rng.NormFloat64()
 	}
 	prog := must.Get(kernel.Compile(must.Get(kernel.Parse("periodic"))(t), []int{0}))(t)
-	s := New(prog, kernel.NewPoints(x, n, 1), y)
+	s := NewScan(prog, kernel.NewPoints(x, n, 1), y)
 	s.Theta = func(turns, lengthscale float64) []float64 { return []float64{lengthscale, 1 / turns, 0.7} }
 	return s, prog
 }

@@ -1,4 +1,4 @@
-package problem
+package starts
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"gpfit/fit/problem"
 	"gpfit/kernel"
 )
 
@@ -18,18 +19,18 @@ const CutLengthscale = 3.5
 // Limits returns a function of z: the lengthscales of single columns from which the effect of
 // the column vanishes, +Inf for other elements. The effect of a long lengthscale ℓ is
 // σ²(x−x′)²/ℓ², so the limits grow with the signal variance σ².
-func (j *Prepared) Limits() func(z []float64) []float64 {
+func Limits(j *problem.Prepared) func(z []float64) []float64 {
 	own, variance := slices.Repeat([]float64{math.Inf(1)}, len(j.Params.Free)), j.Model.TargetVariance(j.Sample)
 	var signals []int // the elements that are logarithms of signal variances
 	for _, p := range j.Program().Params {
 		for i, name := range p.ElementNames() {
-			k := slices.IndexFunc(j.Params.Free, func(q *Parameter) bool { return q.Indexed == name })
+			k := slices.IndexFunc(j.Params.Free, func(q *problem.Parameter) bool { return q.Indexed == name })
 			switch {
 			case k < 0: // tied to another
 			case p.Kind == kernel.Variance:
 				signals = append(signals, k)
 			case p.Kind == kernel.Lengthscale && p.Vector:
-				own[k] = CutLengthscale + 0.5*math.Log(MeanSquare(j.Sample.Points.Column(p.Dims[i])))
+				own[k] = CutLengthscale + 0.5*math.Log(problem.MeanSquare(j.Sample.Points.Column(p.Dims[i])))
 			}
 		}
 	}

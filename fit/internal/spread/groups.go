@@ -1,4 +1,4 @@
-package problem
+package spread
 
 import (
 	"cmp"
@@ -25,17 +25,10 @@ const largestGroup = 0.05
 // treeRounding is more than the relative rounding error of a distance.
 const treeRounding = 1e-9
 
-// Groups returns the groups of near rows, as [hyperopt.Problem] says.
-func (j *Prepared) Groups() []int {
-	x := j.Sample.Points
-	return twins(x, medianDistance(x, kernel.Columns(x.D)))
-}
-
-// twins returns the number of the group of each row, from 0: rows that lie within a
-// small distance of the first row of their group. It is nil if every row is on its own.
-// median is the median distance of rows.
-func twins(x *kernel.Points, median float64) []int {
-	radius := twinShare * median * math.Pow(float64(x.N), -1/float64(x.D))
+// Groups returns the number of the group of each row, from 0: rows that lie within a small distance of the
+// first row of their group. It is nil if every row is on its own.
+func Groups(x *kernel.Points) []int {
+	radius := twinShare * MedianDistance(x, kernel.Columns(x.D)) * math.Pow(float64(x.N), -1/float64(x.D))
 	along, columns := projected(x), kernel.Columns(x.D)
 	order, place := matrixrows.All(x.N), make([]int, x.N)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(along[a], along[b]) })

@@ -1,4 +1,4 @@
-package problem
+package starts
 
 import (
 	"cmp"
@@ -8,15 +8,19 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"gpfit/fit/internal/spectrum"
+	"gpfit/fit/internal/spread"
+	"gpfit/fit/problem"
 	"gpfit/kernel"
 )
 
 // firstSchemes is the number of schemes that take part without restarts.
 const firstSchemes = 7
 
-// Starts returns the starts that the data suggest, as [hyperopt.Problem] says.
-func (j *Prepared) Starts() (starts [][]float64, first int) {
-	given, at := j.Params.Start(), startsAt(j, variancesOfData(j))
+// Of returns the starts that the data suggest, as [hyperopt.Problem] says.
+func Of(j *problem.Prepared) (starts [][]float64, first int) {
+	given := j.Params.Start()
+	o := newOutlook(j, given)
+	at := o.at(variancesOfData(j))
 	for _, c := range schemes {
 		z := at(c)
 		if !slices.ContainsFunc(append(starts, given), func(o []float64) bool { return slices.Equal(o, z) }) {
@@ -24,18 +28,15 @@ func (j *Prepared) Starts() (starts [][]float64, first int) {
 		}
 	}
 	first = min(firstSchemes, len(starts))
-	alone := startsAlone(j, at)
+	alone := o.alone(at)
 	return slices.Insert(starts, first, alone...), first + len(alone)
 }
 
 // variancesOfData returns the start values, but for variances of the kernel their defaults: an option may
 // set one from which every descent leads to only noise.
-func variancesOfData(j *Prepared) []float64 {
+func variancesOfData(j *problem.Prepared) []float64 {
 	z := j.Params.Start()
-	defaults, err := DefaultParameters(j.Sample, j.Model)
-	if err != nil {
-		return z // a job has defaults
-	}
+	defaults := problem.DefaultParameters(j.Sample, j.Model)
 	for _, p := range j.Program().Params {
 		for i, q := range j.Params.Free {
 			for _, d := range defaults {
@@ -57,10 +58,9 @@ const (
 	mostAlone = 4
 )
 
-// startsAlone returns starts in which one term of a sum explains the data without the others: the sum
+// alone returns starts in which one term of a sum explains the data without the others: the sum
 // contains each of its terms, and should not end above the optimum of one.
-func startsAlone(j *Prepared, at func(scheme) []float64) (starts [][]float64) {
-	o, variance := j.outlook(j.Params.Start()), j.Model.TargetVariance(j.Sample)
+func (o *outlook) alone(at func(scheme) []float64) (starts [][]float64) {
 	if len(o.terms) == 1 {
 		return nil
 	}
@@ -69,10 +69,10 @@ func startsAlone(j *Prepared, at func(scheme) []float64) (starts [][]float64) {
 			d := draft{o, at(c)}
 			for b, s := range o.terms {
 				if b != a {
-					d.resize(s, aloneRest*noiseLevels[c.noise]*variance/d.size(s))
+					d.resize(s, aloneRest*noiseLevels[c.noise]*o.variance/d.size(s))
 				}
 			}
-			d.resize(t, variance/d.size(t))
+			d.resize(t, o.variance/d.size(t))
 			starts = append(starts, d.z)
 		}
 	}
@@ -82,8 +82,8 @@ func startsAlone(j *Prepared, at func(scheme) []float64) (starts [][]float64) {
 // Alternatives returns other points to try, as [hyperopt.Problem] says: two terms with their
 // lengthscales exchanged, other sizes and lengthscales of a term that explains nothing or of one that
 // equals another, and other lengthscales of a column; and, far away, the periods of a scan.
-func (j *Prepared) Alternatives(z []float64) (near, far [][]float64) {
-	o := j.outlook(z)
+func Alternatives(j *problem.Prepared, z []float64) (near, far [][]float64) {
+	o := newOutlook(j, z)
 	o.exchanges()
 	o.revivals()
 	o.splits()
@@ -99,16 +99,15 @@ const scanNoise = 0.01
 // scans adds the periods of each leaf at which the likelihood over few rows is lowest. The other terms
 // are as they are, and then small. The likelihood has an optimum near many periods.
 func (o *outlook) scans() {
-	variance := o.Model.TargetVariance(o.Sample)
-	noise := max(o.noiseVariance(), scanNoise*variance)
+	noise := max(o.noiseVariance(), scanNoise*o.variance)
 	for a, t := range o.terms {
 		o.each(t, kernel.Period, func(p kernel.Param, _, i int) {
 			if o.Params.Free[i].Fixed {
 				return
 			}
-			few := spectrum.New(o.Program(), o.Sample.Points, o.Sample.Targets)
+			few := spectrum.NewScan(o.Program(), o.Sample.Points, o.Sample.Targets)
 			base := o.draft()
-			base.resize(t, max(1, variance/2/base.size(t)))
+			base.resize(t, max(1, o.variance/2/base.size(t)))
 			base.scan(few, t, p, i, noise)
 			for b, s := range o.terms {
 				if b != a {
@@ -124,7 +123,7 @@ func (o *outlook) scans() {
 
 // scan adds drafts with other periods of the parameter with this index.
 func (d draft) scan(s *spectrum.Scan, t kernel.Term, period kernel.Param, index int, noise float64) {
-	span := smallestRange(d.Sample.Points, period.Dims)
+	span := spread.SmallestRange(d.Sample.Points, period.Dims)
 	with := func(turns, lengthscale float64) draft {
 		to := draft{d.outlook, slices.Clone(d.z)}
 		to.set(index, span/turns)
@@ -185,8 +184,7 @@ func (o *outlook) revivals() {
 	if noise == 0 {
 		return
 	}
-	variance := o.Model.TargetVariance(o.Sample)
-	small := max(noise, leastNoise*variance)
+	small := max(noise, leastNoise*o.variance)
 	for a, t := range o.terms {
 		if o.sizes[a] > negligible*small {
 			continue
@@ -194,8 +192,8 @@ func (o *outlook) revivals() {
 		if len(o.terms) == 1 {
 			for _, size := range loud {
 				d := o.draft()
-				d.resize(t, size*variance/d.size(t))
-				d.noise(quiet * variance / noise)
+				d.resize(t, size*o.variance/d.size(t))
+				d.noise(quiet * o.variance / noise)
 				d.keep()
 			}
 			return
@@ -209,7 +207,7 @@ func (o *outlook) revivals() {
 			})
 			o.each(t, kernel.Period, func(p kernel.Param, _, i int) {
 				found = true
-				if v := o.found()[p.Name].values; len(v) > 0 {
+				if v := o.periods()[p.Name].values; len(v) > 0 {
 					d.set(i, v[min(level, len(v)-1)])
 				}
 				d.waves(t, p, func(i int) { d.set(i, 1) })
@@ -289,7 +287,7 @@ type lengthscale struct{ index, column int }
 
 // columns gives columns with and without effect other lengthscales, term by term.
 func (o *outlook) columns() {
-	limits := o.Limits()(o.z)
+	limits := Limits(o.Prepared)(o.z)
 	for _, t := range o.terms {
 		var in, out []lengthscale
 		o.each(t, kernel.Lengthscale, func(p kernel.Param, e, i int) {

@@ -1,10 +1,11 @@
-package problem
+package starts
 
 import (
 	"math"
 	"slices"
 	"sync"
 
+	"gpfit/fit/problem"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/kernel"
@@ -12,30 +13,27 @@ import (
 
 // outlook is an optimum with the alternatives to it.
 type outlook struct {
-	*Prepared
-	z      []float64
-	terms  []kernel.Term
-	sizes  []float64 // mean variance of each term over the rows
-	points [][]float64
-	// levels and found are the starts that the data suggest, computed once if they are needed.
-	levels func() map[string]*leafLevels
-	found  func() map[string]*leafPeriods
+	*problem.Prepared
+	z        []float64
+	terms    []kernel.Term
+	sizes    []float64 // mean variance of each term over the rows
+	variance float64   // of the targets
+	points   [][]float64
+	// levels and periods are what the data suggest, computed once if they are needed.
+	levels  func() map[string]*leafLevels
+	periods func() map[string]*leafPeriods
 }
 
-func (j *Prepared) outlook(z []float64) *outlook {
+func newOutlook(j *problem.Prepared, z []float64) *outlook {
+	s, prog := j.Sample, j.Program()
 	o := &outlook{
-		Prepared: j, z: z,
-		levels: sync.OnceValue(func() map[string]*leafLevels { return lengthscaleStarts(j.Sample, j.Program()) }),
-		found:  sync.OnceValue(func() map[string]*leafPeriods { return periodStarts(j.Sample, j.Program()) }),
+		Prepared: j, z: z, terms: j.Model.Terms, variance: j.Model.TargetVariance(s),
+		levels:  sync.OnceValue(func() map[string]*leafLevels { return lengthscaleStarts(s.Points, s.Targets, prog) }),
+		periods: sync.OnceValue(func() map[string]*leafPeriods { return periodStarts(s.Points, s.Targets, prog) }),
 	}
-	terms, err := kernel.Terms(j.Model.expr, j.Sample.Columns)
-	if err != nil {
-		return o // a compiled kernel has terms
-	}
-	theta := j.Params.Values(z)[:j.Program().NumParams]
-	for _, t := range terms {
-		o.terms = append(o.terms, t)
-		o.sizes = append(o.sizes, MeanVariance(t.Program, t.Theta(theta), j.Sample.Points))
+	theta := j.Params.Values(z)[:prog.NumParams]
+	for _, t := range o.terms {
+		o.sizes = append(o.sizes, problem.MeanVariance(t.Program, t.Theta(theta), s.Points))
 	}
 	return o
 }
@@ -123,7 +121,7 @@ func (d draft) waves(t kernel.Term, period kernel.Param, do func(i int)) {
 
 // size returns the mean variance of a term at the draft.
 func (d draft) size(t kernel.Term) float64 {
-	return max(MeanVariance(t.Program, t.Theta(d.Params.Values(d.z)[:d.Program().NumParams]), d.Sample.Points), 1e-300)
+	return max(problem.MeanVariance(t.Program, t.Theta(d.Params.Values(d.z)[:d.Program().NumParams]), d.Sample.Points), 1e-300)
 }
 
 // lengthscale returns the geometric mean of the lengthscales of a term, 0 if it has none.
