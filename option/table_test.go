@@ -70,7 +70,7 @@ var unbound = map[string]string{
 	"Slurm.Wait":                     "of a batch spec",
 }
 
-// leaves calls visit for every exported field that is not a struct.
+// leaves calls visit for every exported field that is not a struct, or a value with a text form.
 func leaves(path string, v reflect.Value, visit func(path string, v reflect.Value)) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -78,7 +78,7 @@ func leaves(path string, v reflect.Value, visit func(path string, v reflect.Valu
 		switch {
 		case !f.IsExported():
 		case f.Type == reflect.TypeFor[problem.Events](): // callbacks
-		case f.Type.Kind() == reflect.Struct:
+		case f.Type.Kind() == reflect.Struct && !f.Type.Implements(reflect.TypeFor[fmt.Stringer]()):
 			leaves(at, v.Field(i), visit)
 		default:
 			visit(at, v.Field(i))
