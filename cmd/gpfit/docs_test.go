@@ -51,7 +51,7 @@ func TestDocumentedCommands(t *testing.T) {
 	checkPictures(t, r.dir)
 }
 
-// page runs the blocks of a page, those of Python at the end in one session, and checks what it says about them.
+// page runs the blocks of a page, with the Python blocks at the end in one session, and checks what it says about them.
 func (r reader) page(t *testing.T, name, text string, blocks []block) {
 	python, programs := "", 1
 	var outputs []string

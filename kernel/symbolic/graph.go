@@ -331,8 +331,8 @@ const twoPi = 2 * math.Pi
 type function struct {
 	graph *Graph
 	op    oplist.Op
-	// power is the exponent of code.Product and the order of code.Sinc; poly holds the coefficients of
-	// code.Decay, starting with t^−1.
+	// power is the exponent of oplist.Product and the order of oplist.Sinc; poly holds the coefficients of
+	// oplist.Decay, starting with t^−1.
 	power int
 	poly  []float64
 }
