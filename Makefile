@@ -66,11 +66,11 @@ gpfit-static:
 
 test-cu:
 	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" $(GO) vet -tags cu ./device/cuda/...
-	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" GPFIT_EMU_REQUIRED=1 GPFIT_EMU_LONG=$(LONG) $(GO) test -tags cu $(PACKAGES)
+	CGO_ENABLED=1 CGO_CFLAGS="$(CUDA_CFLAGS)" GPFIT_EMU_REQUIRED=1 GPFIT_LONG=$(LONG) $(GO) test -tags cu $(PACKAGES)
 
 test-cuda:
 	$(GO) vet ./device/cuda/...
-	GPFIT_EMU_REQUIRED=1 GPFIT_EMU_LONG=1 $(GO) test ./device/cuda/...
+	GPFIT_EMU_REQUIRED=1 GPFIT_LONG=1 $(GO) test ./device/cuda/...
 	CGO_ENABLED=0 GPFIT_EMU_REQUIRED=1 $(GO) test ./device/cuda/driver/... ./device/cuda/mathlib/...
 
 bindings:
@@ -161,27 +161,27 @@ reliability:
 	@benchmarks/reliability/parts.sh $(RELIABILITY)
 
 reliability-numerics:
-	GPFIT_CAMPAIGN=full $(GO) -C benchmarks test -count=1 -v -timeout 20m -run 'Numerics|200Bits' ./reliability
+	GPFIT_LONG=1 $(GO) -C benchmarks test -count=1 -v -timeout 20m -run 'Numerics|200Bits' ./reliability
 
 reliability-determinism:
-	GPFIT_CAMPAIGN=full $(GO) -C benchmarks test -count=1 -v -timeout 20m -run 'Same|Variants|GPU' ./reliability
+	GPFIT_LONG=1 $(GO) -C benchmarks test -count=1 -v -timeout 20m -run 'Same|Variants|GPU' ./reliability
 
 reliability-crashes:
-	GPFIT_KILLS=60 $(GO) test -count=1 -v -timeout 30m -run 'Kill|Crash|InUse|BatchSignal|Pipe' ./cmd/gpfit
+	GPFIT_LONG=1 $(GO) test -count=1 -v -timeout 30m -run 'Kill|Crash|InUse|BatchSignal|Pipe' ./cmd/gpfit
 
 reliability-orphans:
 	GPFIT_LONG=1 $(GO) test -count=1 -v -run 'TestParent|TestFollow' ./cmd/gpfit ./cmd/gpfit/internal/parentwatch
 	.ci/python kills
 
 reliability-repair:
-	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run 'TestEdits|TestCheck$$' ./gp
-	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run 'TestDamagedRun|TestEditedModels' ./cmd/gpfit
+	GPFIT_LONG=1 $(GO) test -count=1 -v -timeout 60m -run 'TestEdits|TestCheck$$' ./gp
+	GPFIT_LONG=1 $(GO) test -count=1 -v -timeout 60m -run 'TestDamagedRun|TestEditedModels' ./cmd/gpfit
 
 reliability-memory:
-	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run TestMemoryPlan ./cmd/gpfit
+	GPFIT_LONG=1 $(GO) test -count=1 -v -timeout 60m -run TestMemoryPlan ./cmd/gpfit
 
 reliability-faults:
-	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run TestFaults ./cmd/gpfit
+	GPFIT_LONG=1 $(GO) test -count=1 -v -timeout 60m -run TestFaults ./cmd/gpfit
 
 reliability-clock:
 	benchmarks/reliability/clock.sh

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -21,7 +20,7 @@ import (
 // set: the results of all three have the same bits ([TestThreadsBits]).
 func TestConformance(t *testing.T) {
 	counts := []int{3}
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		counts = []int{1, 2, 3}
 	}
 	for _, threads := range counts {

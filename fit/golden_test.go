@@ -191,7 +191,7 @@ func TestSnelson(t *testing.T) {
 // rareSets returns the sets whose best NLML tests look for: the smaller one, and with
 // GPFIT_LONG, which CI sets, the larger one, too.
 func rareSets() []string {
-	if os.Getenv("GPFIT_LONG") == "" {
+	if !must.Long() {
 		return []string{"yacht"}
 	}
 	return []string{"yacht", "concrete"}

@@ -57,11 +57,11 @@ func use(t *testing.T, m *Model, path string) {
 }
 
 // TestEdits edits headers, arrays and archives of models of every kind, each with the right checksum. Nothing
-// panics: a file is refused with a [*FileError], or is a model that can be used. With GPFIT_CAMPAIGN there are
+// panics: a file is refused with a [*FileError], or is a model that can be used. With GPFIT_LONG there are
 // 10,000 edits.
 func TestEdits(t *testing.T) {
 	models, edits := checkedModels(t, 12), 300
-	if os.Getenv("GPFIT_CAMPAIGN") != "" {
+	if must.Long() {
 		edits = 10_000
 	}
 	var names []string

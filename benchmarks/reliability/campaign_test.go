@@ -18,13 +18,13 @@ import (
 )
 
 // size returns the number of problems of a campaign: GPFIT_PROBLEMS if set,
-// otherwise full with GPFIT_CAMPAIGN=full, and short without it.
+// otherwise full with GPFIT_LONG=1, and short without it.
 func size(t testing.TB, short, full int) int {
 	t.Helper()
 	if text := os.Getenv("GPFIT_PROBLEMS"); text != "" {
 		return must.Get(strconv.Atoi(text))(t)
 	}
-	if os.Getenv("GPFIT_CAMPAIGN") == "full" {
+	if must.Long() {
 		return full
 	}
 	return short

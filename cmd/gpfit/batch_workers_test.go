@@ -90,15 +90,15 @@ func readResult(t *testing.T, dir string) result {
 
 // TestKills kills a batch again and again, at random moments and during writes, and
 // resumes it. Every job must be done exactly once, with the same bits as without kills,
-// and no temporary file may be left. GPFIT_KILLS sets the number of kills.
+// and no temporary file may be left.
 func TestKills(t *testing.T) {
 	t.Parallel()
 	kills := 10
 	if testing.Short() {
 		kills = 4
 	}
-	if text := os.Getenv("GPFIT_KILLS"); text != "" {
-		kills = must.Get(strconv.Atoi(text))(t)
+	if must.Long() {
+		kills = 100
 	}
 	dir := t.TempDir()
 	spec := writeStudy(t, dir, 150, 5, 1)

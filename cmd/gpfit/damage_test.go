@@ -58,11 +58,11 @@ func readFolder(t *testing.T, dir string) map[string][]byte {
 
 // TestDamagedRun damages one file after another of a finished run: changes, cuts, deletes and empties it. The run
 // can still be shown and reported, a check sees the damage, and a resume ends with all jobs done, of which it has done one
-// again at most. With GPFIT_CAMPAIGN the run has 300 jobs, else 8. A third of the
+// again at most. With GPFIT_LONG the run has 300 jobs, else 8. A third of the
 // files of jobs are damaged, others the next day; each command is a process of its own, because cobra keeps the flags of all.
 func TestDamagedRun(t *testing.T) {
 	jobs, every := 8, 3
-	if os.Getenv("GPFIT_CAMPAIGN") != "" {
+	if must.Long() {
 		jobs, every = 300, 3
 	}
 	dir := t.TempDir()

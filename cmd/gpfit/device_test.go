@@ -137,12 +137,13 @@ func TestGPU(t *testing.T) {
 	if _, stderr := g.report(t, works, "nlml", few); !strings.Contains(stderr, "device cpu") || !strings.Contains(stderr, "cuda:0 pays off from n = 100 on, but this job has n = 80") {
 		t.Errorf("a small job on auto: %s", stderr)
 	}
-	if r, stderr := g.report(t, works, "nlml", data); r.Device != "cuda:0" {
+	if r, stderr := g.report(t, works, "nlml", firstRows(t, 106)); r.Device != "cuda:0" {
 		t.Errorf("a larger job on auto: device %s\n%s", r.Device, stderr)
 	}
 
-	onCPU, _ := g.report(t, works, "fit", few, "--kernel", "rbf(ard)", "--device", "cpu", "--out", model)
-	onGPU, _ := g.report(t, works, "fit", few, "--kernel", "rbf(ard)", "--device", "cuda:0", "--out", model)
+	fit := append(strings.Fields("fit --kernel rbf --restarts 0 --coarse off --posterior none --out"), model, few)
+	onCPU, _ := g.report(t, works, append(fit, "--device", "cpu")...)
+	onGPU, _ := g.report(t, works, append(fit, "--device", "cuda:0")...)
 	if onGPU.Device != "cuda:0" || math.Abs(onGPU.NLML-onCPU.NLML) > 1e-6*math.Abs(onCPU.NLML) || onGPU.Status != onCPU.Status {
 		t.Errorf("fit on the GPU: %s, NLML %v, %s; on the CPU %v, %s", onGPU.Device, onGPU.NLML, onGPU.Status, onCPU.NLML, onCPU.Status)
 	}
@@ -153,11 +154,11 @@ func TestGPU(t *testing.T) {
 	// The device has a sticky error at the 12th Cholesky factorization, by the steps of large matrices.
 	dies := faults("cusolverDnXpotrf", 12, 700)
 	dies.Env = []string{"GPFIT_CUDA_STEPS=large"}
-	code, _, stderr := g.run(t, dies, "fit", few, "--kernel", "rbf(ard)", "--device", "cuda:0", "--out", model)
+	code, _, stderr := g.run(t, dies, append(fit, "--device", "cuda:0")...)
 	if code != exit.Device || !strings.Contains(stderr, "device cuda:0 is lost") {
 		t.Errorf("a device that dies: exit code %d\n%s", code, stderr)
 	}
-	moved, stderr := g.report(t, dies, "fit", few, "--kernel", "rbf(ard)", "--device", "cuda:0", "--fallback", "cpu", "--coarse", "off", "--out", model)
+	moved, stderr := g.report(t, dies, append(fit, "--device", "cuda:0", "--fallback", "cpu")...)
 	if moved.Device != "cpu" || math.Abs(moved.NLML-onCPU.NLML) > 1e-6*math.Abs(onCPU.NLML) || len(moved.Warnings) != 1 || !strings.Contains(stderr, "gpfit continued on cpu") {
 		t.Errorf("a device that dies, with a fallback: %s, NLML %v, %q\n%s", moved.Device, moved.NLML, moved.Warnings, stderr)
 	}
@@ -398,7 +399,7 @@ var otherNames = regexp.MustCompile(`seconds|_bytes|gradient_log|gradient_norm|e
 // TestMethod fits, predicts and runs a batch with a method that another build of the program
 // has, and compares the numbers with the numbers of the method dense.
 func TestMethod(t *testing.T) {
-	if os.Getenv("GPFIT_LONG") == "" {
+	if !must.Long() {
 		t.Skip("SKIPPED: it builds the program with the tag textbook; GPFIT_LONG=1 runs it")
 	}
 	dir := t.TempDir()

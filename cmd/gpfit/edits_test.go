@@ -15,7 +15,7 @@ import (
 
 // TestEditedModels runs every command that reads a model on files with strange contents and the right
 // checksum. None panics, and none fails but for a bad model, bad data, an option that does not suit, memory,
-// or numbers that cannot be computed with. With GPFIT_CAMPAIGN there are 2,000 files.
+// or numbers that cannot be computed with. With GPFIT_LONG there are 2,000 files.
 func TestEditedModels(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -43,7 +43,7 @@ func TestEditedModels(t *testing.T) {
 		"report m.gpfit --out -", "report m.gpfit t.csv --out -", "update m.gpfit t.csv --out new.gpfit --force", "sample m.gpfit t.csv", "fit t.csv --from m.gpfit --max-evals 3 --out new.gpfit --force",
 	}
 	edits := 200
-	if os.Getenv("GPFIT_CAMPAIGN") != "" {
+	if must.Long() {
 		edits = 2000
 	}
 	codes := map[int]int{}

@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // power cuts the power at each call that changes the disk and after the end, and continues with what survives.
 func (r *faultRun) power(t *testing.T) {
 	ways := []survival{nothing, names, torn, zeros, some}
-	if !long() {
+	if !must.Long() {
 		ways = []survival{nothing, some}
 	}
 	dir, states := r.place(t, r.initial), t.TempDir()
@@ -36,7 +38,7 @@ func (r *faultRun) power(t *testing.T) {
 	}
 	cut("the end")
 	stride := 1
-	if !long() {
+	if !must.Long() {
 		stride = 1 + len(cuts)/3
 	}
 	done := 0

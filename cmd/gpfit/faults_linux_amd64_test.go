@@ -174,7 +174,7 @@ type faultRun struct {
 
 // TestFaults fails, shortens and kills one call after the other of eight commands, cuts the power at each
 // change of the disk, and checks after each that nothing is lost or half-written, that the message names
-// cause and file, and that the next run has the bits of an undisturbed one. With GPFIT_CAMPAIGN it
+// cause and file, and that the next run has the bits of an undisturbed one. With GPFIT_LONG it
 // does so at every call, otherwise at a sample of them.
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -184,7 +184,7 @@ func TestFaults(t *testing.T) {
 			r := newFaultRun(t, c)
 			total := 0
 			for _, f := range faultKinds {
-				if long() || f.cheap {
+				if must.Long() || f.cheap {
 					total += r.each(t, f)
 				}
 			}
@@ -216,9 +216,6 @@ func (r *faultRun) place(t *testing.T, from string) string {
 	return dir
 }
 
-// long reports whether the test is to hit every call.
-func long() bool { return os.Getenv("GPFIT_CAMPAIGN") != "" }
-
 // sample bounds the calls of a kind that the short test has.
 const sample = 2
 
@@ -246,7 +243,7 @@ func (r *faultRun) each(t *testing.T, f fault) (hits int) {
 		what := fmt.Sprintf("%s, call %d: %s %s", f.name, k, hit[0].name, strings.TrimPrefix(hit[0].path, dir+"/"))
 		r.check(t, what, dir, got, f, hit)
 		r.recover(t, what, dir, false)
-		if step = 1; !long() {
+		if step = 1; !must.Long() {
 			if step = 7; hits == sample {
 				return hits
 			}

@@ -73,7 +73,7 @@ func optimumOf(t *testing.T, cmd *exec.Cmd) (o optimum) {
 func TestRanks(t *testing.T) {
 	t.Parallel()
 	n := 300
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		n = 2000
 	}
 	rows := writeRows(t, n)
@@ -114,7 +114,7 @@ func TestRanks(t *testing.T) {
 func TestRanksKilled(t *testing.T) {
 	t.Parallel()
 	kills := 2
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		kills = 20
 	}
 	dir, rows := t.TempDir(), writeRows(t, 500)
@@ -259,7 +259,7 @@ func TestRanksOnCards(t *testing.T) {
 
 // atMost returns n, or all in the long form of the tests.
 func atMost(n, all int) int {
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		return all
 	}
 	return n

@@ -19,17 +19,22 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/must"
 )
 
-// runLine runs the program in this process.
+// inProcess runs the program in this process. A command leaves little in memory, but collecting it often takes as long as the
+// command.
+func inProcess(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	debug.SetGCPercent(400)
+	return run(ctx, args, strings.NewReader(""), stdout, stderr)
+}
+
+// runLine runs the program in this process and returns what it prints.
 func runLine(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, messages strings.Builder
-	code = run(t.Context(), args, strings.NewReader(""), &out, &messages)
+	code = inProcess(t.Context(), args, &out, &messages)
 	return code, out.String(), messages.String()
 }
 
@@ -94,7 +99,7 @@ func interrupt(t *testing.T, word string, args ...string) (code int, stdout, std
 	defer cancel()
 	var out strings.Builder
 	messages := &cancelWriter{word: word, cancel: cancel}
-	code = run(ctx, args, strings.NewReader(""), &out, messages)
+	code = inProcess(ctx, args, &out, messages)
 	return code, out.String(), messages.String()
 }
 
@@ -195,29 +200,6 @@ func withoutRecord(t *testing.T, path string) string {
 		}
 	}
 	return out.String()
-}
-
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"gpfit": main})
-}
-
-// TestScript runs the command line as a user does, with the scripts in testdata/script.
-func TestScript(t *testing.T) {
-	examples := must.Get(filepath.Abs("../../examples"))(t)
-	formats := must.Get(filepath.Abs("../../table/testdata/formats"))(t)
-	passengers := must.Get(filepath.Abs("testdata/passengers"))(t)
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
-		Setup: func(env *testscript.Env) error {
-			env.Setenv("EXAMPLES", examples)
-			env.Setenv("FORMATS", formats)
-			// Most scripts write one file several times; overwrite.txtar unsets this.
-			env.Setenv("GPFIT_FORCE", "true")
-			env.Setenv("PASSENGERS", passengers)
-			return nil
-		},
-		Condition: condition,
-	})
 }
 
 // condition decides the conditions of the scripts: devfull means that a device that is

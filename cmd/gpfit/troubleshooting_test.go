@@ -122,7 +122,7 @@ func runShell(t *testing.T, dir, path, commands string) (int, string) {
 	cmd := exec.CommandContext(ctx, filepath.Join(path, "sh"), "-c", commands)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + path, "HOME=" + dir}
-	if os.Getenv("GPFIT_LONG") == "" {
+	if !must.Long() {
 		cmd.Env = append(cmd.Env, "GPFIT_KERNEL=rbf(ard)") // a choice of the kernel takes six fits
 	}
 	code, _, stderr := end(t, cmd)

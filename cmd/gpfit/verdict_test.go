@@ -51,7 +51,7 @@ func TestOneVerdict(t *testing.T) {
 		t.Log("SKIPPED: without scikit-learn in python3 or GPFIT_PYTHON, Python is not compared")
 	}
 	for name, c := range exampleModels {
-		if os.Getenv("GPFIT_LONG") == "" && !slices.Contains(quickModels, name) {
+		if !must.Long() && !slices.Contains(quickModels, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -51,8 +51,8 @@ func mustOpen(t *testing.T) device.DenseDevice {
 
 func TestConformance(t *testing.T) {
 	needDevice(t)
-	if realDevice == "" && !emulator.Long() {
-		t.Skip("small steps take every path that this takes; GPFIT_EMU_LONG=1 runs both")
+	if realDevice == "" && !must.Long() {
+		t.Skip("small steps take every path that this takes; GPFIT_LONG=1 runs both")
 	}
 	t.Parallel()
 	devicetest.RunInPlace(t, mustOpen)
@@ -73,8 +73,8 @@ func TestConformanceSmallSteps(t *testing.T) {
 // TestConformanceLate does so on a device whose streams work late and in random order.
 func TestConformanceLate(t *testing.T) {
 	needDevice(t)
-	if realDevice != "" || !emulator.Long() {
-		t.Skip("TestLateWork has a sample of this; GPFIT_EMU_LONG=1 runs it")
+	if realDevice != "" || !must.Long() {
+		t.Skip("TestLateWork has a sample of this; GPFIT_LONG=1 runs it")
 	}
 	if !emulator.Rerun(t, emulator.Config{Order: 7}) {
 		conformWithSmallSteps(t)
@@ -93,8 +93,8 @@ func conformWithSmallSteps(t *testing.T) {
 // their own.
 func TestConformanceMerged(t *testing.T) {
 	needDevice(t)
-	if realDevice == "" && !emulator.Long() {
-		t.Skip("the method merged has no code for devices; GPFIT_EMU_LONG=1 runs it")
+	if realDevice == "" && !must.Long() {
+		t.Skip("the method merged has no code for devices; GPFIT_LONG=1 runs it")
 	}
 	t.Parallel()
 	devicetest.Run(t, func(t *testing.T) device.Backend {

@@ -5,6 +5,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 // TestLateWork runs jobs on four lanes of a device whose streams work late, in ten random orders, or in three in the
@@ -21,7 +22,7 @@ func TestLateWork(t *testing.T) {
 		want = append(want, j.mustRun(t, on[0], nil))
 	}
 	most, seeds, together := 0, 3, 2
-	if emulator.Long() {
+	if must.Long() {
 		seeds, together = 10, 4
 	}
 	for seed := range seeds {

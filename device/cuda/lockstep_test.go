@@ -42,7 +42,7 @@ func (c counts) since(before counts, evaluations float64) counts {
 func TestLockstepCounts(t *testing.T) {
 	emulator.Check(t)
 	n, companions := 200, 4
-	if emulator.Long() {
+	if must.Long() {
 		n, companions = 1000, 16
 	}
 	evaluations := func(j *job, b *Device, count int) []func() {
@@ -133,7 +133,7 @@ func TestLockstep(t *testing.T) {
 		want = append(want, alone)
 	}
 	seeds := 2
-	if emulator.Long() {
+	if must.Long() {
 		seeds = 10
 	}
 	l := on[0].(*Device).lockstep

@@ -41,7 +41,7 @@ func TestOutOfMemory(t *testing.T) {
 	} {
 		t.Run(c.entry, func(t *testing.T) {
 			seen, step := map[string]bool{}, 1
-			if !emulator.Long() && c.entry == "cuLaunchKernel" {
+			if !must.Long() && c.entry == "cuLaunchKernel" {
 				step = 2 // each call of the job makes two or more of these
 			}
 			for k := 1; ; k += step {
@@ -54,7 +54,7 @@ func TestOutOfMemory(t *testing.T) {
 				emulator.Reset()
 				if !done {
 					name, _, _ := strings.Cut(fmt.Sprint(err), ":")
-					again := !seen[name] || k%5 == 0 || emulator.Long()
+					again := !seen[name] || k%5 == 0 || must.Long()
 					seen[name] = true
 					var mem *device.MemoryError
 					if !errors.As(err, &mem) || mem.Where != "device" || mem.Plan.N != j.x.N || mem.Need <= 0 || strings.Contains(err.Error(), "\n") {
@@ -125,7 +125,7 @@ func TestOutOfMemoryInOpen(t *testing.T) {
 
 // later returns the number of the next call to fail.
 func later(k int) int {
-	if emulator.Long() {
+	if must.Long() {
 		return k + 1
 	}
 	return k + 1 + k/8

@@ -40,7 +40,7 @@ func TestAhead(t *testing.T) { besideInPlace(t, aheadSteps, 3, 0, 65, 130, 321) 
 // TestSpread runs jobs with U in a matrix of its own.
 func TestSpread(t *testing.T) {
 	seeds := 2
-	if emulator.Long() {
+	if must.Long() {
 		seeds = 10
 	}
 	besideInPlace(t, spreadSteps, seeds, 4, 33, 130, 161)
@@ -129,7 +129,7 @@ func TestSettles(t *testing.T) {
 	want := j.mustRun(t, b, nil)
 	ws := j.workspace(t, b)
 	seeds := 8
-	if emulator.Long() {
+	if must.Long() {
 		seeds = 60
 	}
 	for seed := range seeds {

@@ -60,7 +60,7 @@ func (s *sequence) solved(b []float64) []float64 {
 func TestSequences(t *testing.T) {
 	emulator.Check(t)
 	sizesOf := []int{1, 65, 130}
-	if emulator.Long() {
+	if must.Long() {
 		sizesOf = []int{1, 63, 64, 65, 130}
 	}
 	eachSteps(t, func(t *testing.T, steps sizes) {
@@ -119,7 +119,7 @@ func written(s *sequence, alpha []float64) {
 func TestFaultsOfSteps(t *testing.T) {
 	emulator.Check(t)
 	step := 9
-	if emulator.Long() {
+	if must.Long() {
 		step = 2
 	}
 	for name, s := range map[string]sizes{"spread": spreadSteps, "ahead": aheadSteps, "lockstep": defaultSizes} {

@@ -91,7 +91,7 @@ func cancelAnywhere(t *testing.T, steps sizes) {
 	seen := map[string]int{}
 	step := 4
 	for k := 0; ; k += step {
-		if emulator.Long() || k > polls-12 {
+		if must.Long() || k > polls-12 {
 			step = 1
 		}
 		left := k
@@ -228,7 +228,7 @@ func wantLost(t *testing.T, what string, err error) {
 func TestLostAtEachCall(t *testing.T) {
 	j, want := reference(t, 90)
 	step := 3 // no divisor of the number of codes
-	if emulator.Long() {
+	if must.Long() {
 		step = 1
 	}
 	for k := 1; ; k += step {

@@ -36,8 +36,8 @@ func TestConformanceTiles(t *testing.T) {
 // TestConformanceTilesLate does so on a device whose streams work late and in random order.
 func TestConformanceTilesLate(t *testing.T) {
 	needDevice(t)
-	if realDevice != "" || !emulator.Long() {
-		t.Skip("TestTilesLate has a sample of this; GPFIT_EMU_LONG=1 runs it")
+	if realDevice != "" || !must.Long() {
+		t.Skip("TestTilesLate has a sample of this; GPFIT_LONG=1 runs it")
 	}
 	if !emulator.Rerun(t, emulator.Config{Order: 11}) {
 		devicetest.RunTiles(t, func(t *testing.T) tiling.Device { return mustOpen(t).(*Device) })
@@ -193,7 +193,7 @@ func TestTilesLate(t *testing.T) {
 			j := newJob(t, 61)
 			want := newGrid(t, j, 16, on[0]).evaluate()
 			seeds := 4
-			if emulator.Long() {
+			if must.Long() {
 				seeds = 40
 			}
 			for seed := range seeds {

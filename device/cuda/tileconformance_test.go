@@ -39,7 +39,7 @@ func TestConformanceOfTiles(t *testing.T) {
 	emulator.Need(t)
 	t.Parallel()
 	counts := []int{2}
-	if emulator.Long() {
+	if must.Long() {
 		counts = []int{1, 2, 4}
 	}
 	for _, count := range counts {
@@ -61,7 +61,7 @@ func TestTilesAgainstDense(t *testing.T) {
 	t.Parallel()
 	texts := []string{"rbf(ard) + matern12*rq(dims=1)", "periodic(ard)*rbf(dims=1) + constant", "linear(dims=0)*cosine(dims=1) + rbf"}
 	sizes := map[int][]string{97: texts, 500: texts[:1]}
-	if emulator.Long() {
+	if must.Long() {
 		sizes = map[int][]string{97: texts, 500: texts, 1000: texts, 3000: texts[:1]}
 	}
 	for n, texts := range sizes {

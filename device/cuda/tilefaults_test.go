@@ -198,7 +198,7 @@ func TestTileLost(t *testing.T) {
 	j, host := newJob(t, 27), tileHost()
 	emulator.Need(t)
 	step := 5
-	if emulator.Long() {
+	if must.Long() {
 		step = 1
 	}
 	for _, order := range []int{0, 3} {

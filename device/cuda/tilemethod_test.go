@@ -52,7 +52,7 @@ func TestTilesOnDevices(t *testing.T) {
 	want := j.tileEvaluation(t, order, on[0])
 	wantNear(t, "tiles", slices.Delete(slices.Clone(want), 1+j.x.N, 1+j.x.N+j.xs.N), slices.Delete(j.dense(t, on[0]), 1+j.x.N, 1+j.x.N+len(j.many)))
 	seeds := 2
-	if emulator.Long() {
+	if must.Long() {
 		seeds = 10
 	}
 	for seed := range seeds {

@@ -114,7 +114,7 @@ func TestSelfTestRefuses(t *testing.T) {
 			texts := selfTests
 			if strings.HasPrefix(entry, "gpfit_batch") {
 				texts = texts[1:]
-			} else if strings.HasPrefix(entry, "cu") || !emulator.Long() {
+			} else if strings.HasPrefix(entry, "cu") || !must.Long() {
 				texts = texts[:1] // the library calls are the same for every program
 			}
 			for _, test := range texts {
@@ -135,7 +135,7 @@ func TestSelfTestRefuses(t *testing.T) {
 					if err == nil {
 						t.Fatalf("%s: a device is good whose call %d does nothing", test.kernel, k)
 					}
-					if k == 3 && !emulator.Long() {
+					if k == 3 && !must.Long() {
 						break
 					}
 				}

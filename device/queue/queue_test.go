@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
+
+	"gpfit/internal/must"
 )
 
 // timed is a job that takes some seconds on the cores and on the cards, and a share of each.
@@ -99,7 +100,7 @@ func alone(jobs []Load, s Side) float64 {
 func TestMakespan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	gained, queues := 0, 400
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		queues = 20000
 	}
 	for range queues {

@@ -17,6 +17,10 @@ type Test interface {
 	Fatal(args ...any)
 }
 
+// Long reports whether tests take their long forms: more sizes, more seeds and whole campaigns instead of samples.
+// GPFIT_LONG=1, which .ci/full sets, requests them.
+func Long() bool { return os.Getenv("GPFIT_LONG") != "" }
+
 // Do ends the test at the first error that is not nil.
 func Do(t Test, errs ...error) {
 	t.Helper()

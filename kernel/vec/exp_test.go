@@ -4,10 +4,10 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"gpfit/internal/isa"
+	"gpfit/internal/must"
 )
 
 // maxULP bounds the error of e^x in units in the last place of the exact value.
@@ -17,7 +17,7 @@ const bigPrec = 200
 
 // long returns a number of cases, more of them if GPFIT_LONG is set.
 func long(brief, full int) int {
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		return full
 	}
 	return brief

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -26,7 +25,7 @@ const close1e10 = 1e-10
 
 // TestOneExpert checks that one expert is a method like any other.
 func TestOneExpert(t *testing.T) {
-	if os.Getenv("GPFIT_LONG") == "" {
+	if !must.Long() {
 		t.Skip("SKIPPED: the suite of methods takes 7 s; GPFIT_LONG=1 runs it")
 	}
 	b := must.Get(cpu.New(device.Options{}))(t)

@@ -17,7 +17,7 @@ import (
 // digits. Targets of white noise make the data fit about 1/noise. The dense method loses more digits.
 func TestSmallNoise(t *testing.T) {
 	n := 24
-	if methodtest.Long() {
+	if must.Long() {
 		n = 100
 	}
 	for order, text := range []string{"matern12", "matern32", "matern52"} {
@@ -52,7 +52,7 @@ func TestSmallNoise(t *testing.T) {
 				if dense := math.Abs(denseDet-logDet) + math.Abs(denseFit-fit); err == nil && own > dense+1e-12*(math.Abs(logDet)+fit) {
 					t.Errorf("%s: error %.2g, dense %.2g", what, own, dense)
 				}
-				if methodtest.Long() {
+				if must.Long() {
 					t.Logf("%s: error %.2g of log|Σ|, %.2g of a fit of %.3g; dense %.2g and %.2g", what, gotDet-logDet, gotFit-fit, fit, denseDet-logDet, denseFit-fit)
 				}
 			}

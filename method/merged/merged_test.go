@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -28,7 +27,7 @@ func open(t testing.TB) device.Backend {
 
 // TestConformance runs the suite of methods, mostly on points that do not repeat.
 func TestConformance(t *testing.T) {
-	if os.Getenv("GPFIT_LONG") == "" {
+	if !must.Long() {
 		t.Skip("SKIPPED: the suite of methods takes seconds; GPFIT_LONG=1 runs it")
 	}
 	devicetest.Run(t, func(t *testing.T) device.Backend { return open(t) })
@@ -135,7 +134,7 @@ const close1e10 = 1e-10
 // TestDense compares all results with the dense method.
 func TestDense(t *testing.T) {
 	problems := 60
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		problems = 500
 	}
 	b := open(t)

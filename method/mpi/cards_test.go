@@ -1,7 +1,6 @@
 package mpi_test
 
 import (
-	"os"
 	"testing"
 
 	"gpfit/cpu"
@@ -23,7 +22,7 @@ func cards() []grid {
 func TestCards(t *testing.T) {
 	texts, sizes := []string{"rbf(ard) + matern32*matern12(dims=1)"}, []int{97, 300}
 	all := cards()[:1]
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		texts, sizes, all = families(), []int{97, 300, 601}, cards()
 	}
 	for _, g := range all {
@@ -77,7 +76,7 @@ func TestOtherVariables(t *testing.T) {
 
 // TestCardsConformance runs the suite of methods on emulated cards.
 func TestCardsConformance(t *testing.T) {
-	if os.Getenv("GPFIT_LONG") == "" {
+	if !must.Long() {
 		t.Skip("minutes of emulation: GPFIT_LONG=1 runs it")
 	}
 	for _, g := range cards() {

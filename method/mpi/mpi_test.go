@@ -113,7 +113,7 @@ func (g grid) run(t *testing.T, test func(t *testing.T)) {
 // TestConformance runs the suite of methods on grids of ranks, on two of them if time is short.
 func TestConformance(t *testing.T) {
 	all := grids()
-	if os.Getenv("GPFIT_LONG") == "" {
+	if !must.Long() {
 		all = all[1:3]
 	}
 	for _, g := range all {
@@ -227,11 +227,11 @@ func evaluate(t testing.TB, b device.Backend, x *kernel.Points, prog *kernel.Pro
 // TestExact compares values and gradients with the results of the method dense, and repeats them to the bit.
 func TestExact(t *testing.T) {
 	sizes := []int{97, 300}
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		sizes = []int{97, 601, 1000, 3000}
 	}
 	for _, g := range grids() {
-		if g.rows*g.cols != 3 && os.Getenv("GPFIT_LONG") == "" {
+		if g.rows*g.cols != 3 && !must.Long() {
 			continue
 		}
 		g.run(t, func(t *testing.T) {

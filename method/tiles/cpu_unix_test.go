@@ -26,7 +26,7 @@ func TestAgainstDense(t *testing.T) {
 	dev, err := cpu.Open(device.Options{})
 	must.Do(t, err)
 	sizes := []int{97, 501}
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		sizes = append(sizes, 1000, 3000)
 	}
 	for _, n := range sizes {

@@ -3,7 +3,6 @@ package tiles
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 
@@ -184,7 +183,7 @@ func TestSimulation(t *testing.T) {
 		{250_000, 16, card, memory, true}, {250_000, 64, card, memory, true},
 		{500_000, 4, card, 4 * memory, true}, {500_000, 16, card, 4 * memory, true}, {500_000, 64, card, 4 * memory, true},
 	} {
-		if one.long && os.Getenv("GPFIT_LONG") == "" {
+		if one.long && !must.Long() {
 			continue
 		}
 		r := simulate(t, one.n, one.cards, one.memory, one.host, h100)

@@ -50,7 +50,7 @@ func evaluations(n int) (s hyperopt.Settings) {
 func TestWhatIf(t *testing.T) {
 	const tolerance = 1e-8
 	texts := []string{"rbf(ard) + matern32*periodic(dims=0) + linear", "(rbf + matern12(dims=1))*rq", "poly(3)*cosine + constant", "constant", "hamming + matern52", "formula(erf(x)*erf(y), dims=0) + formula(sinc(r/a), a=2)*rbf"}
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		for _, name := range kernel.Families() {
 			texts = append(texts, name, name+"(ard)")
 		}

@@ -151,12 +151,7 @@ const (
 const (
 	rerunVariable    = "GPFIT_EMU_RERUN"
 	requiredVariable = "GPFIT_EMU_REQUIRED"
-	longVariable     = "GPFIT_EMU_LONG"
 )
-
-// Long reports whether tests take their long forms, which GPFIT_EMU_LONG=1 requests. They test
-// every combination of which the short forms test a sample, in minutes of processor time.
-func Long() bool { return os.Getenv(longVariable) == "1" }
 
 // active reports whether this process runs on the emulated device.
 func active() bool { return os.Getenv(activeVariable) != "" }
@@ -246,7 +241,7 @@ func (p *Paths) env(cfg Config) []string {
 next:
 	for _, v := range os.Environ() {
 		for _, prefix := range stripped {
-			if strings.HasPrefix(v, prefix) && !strings.HasPrefix(v, requiredVariable) && !strings.HasPrefix(v, longVariable) {
+			if strings.HasPrefix(v, prefix) && !strings.HasPrefix(v, requiredVariable) {
 				continue next
 			}
 		}

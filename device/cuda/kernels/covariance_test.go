@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -21,7 +21,7 @@ func sizesWith(more ...int) []int { return append(slices.Clone(sizes), more...) 
 // for every sixth program. The short form uses every third size and begins with a different one for
 // the next program, so that each program covers several tiles and every size is used.
 func sizesOf(i int) []int {
-	if emulator.Long() {
+	if must.Long() {
 		if i%6 == 0 {
 			return sizesWith(500)
 		}

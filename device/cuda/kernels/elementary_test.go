@@ -5,8 +5,8 @@ import (
 	"math/big"
 	"testing"
 
-	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
@@ -188,8 +188,8 @@ func TestLog(t *testing.T) {
 // TestLargeMatrix works in the last columns of a matrix of 70,000², whose indices exceed 2³² and
 // whose size in bytes exceeds the memory. The system allocates only the pages that it touches.
 func TestLargeMatrix(t *testing.T) {
-	if !emulator.Long() {
-		t.Skip("GPFIT_EMU_LONG=1 runs the long form")
+	if !must.Long() {
+		t.Skip("GPFIT_LONG=1 runs the long form")
 	}
 	const n, cols = 70_000, 3
 	rng := seeded(10)

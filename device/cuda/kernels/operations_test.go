@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/internal/must"
 	"gpfit/kernel"
@@ -95,7 +94,7 @@ func TestOperations(t *testing.T) {
 			if d == 1 {
 				text = "own"
 			}
-			if !emulator.Long() && k != i%4 {
+			if !must.Long() && k != i%4 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", name, d), func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -108,14 +107,11 @@ func Evaluate(t testing.TB, w device.Workspace, p *Instance, rng *rand.Rand, sum
 	return r
 }
 
-// Long reports whether the long form of tests runs.
-func Long() bool { return os.Getenv("GPFIT_LONG") == "1" }
-
 // Compare compares all results of a method for 60 random problems, and 500 with GPFIT_LONG=1, with the results of
 // plain formulas. With sum it compares the sum of the diagonal with a middle term alone.
 func Compare(t *testing.T, m device.Method, newTask func(t testing.TB, seed uint64) *Instance, sum bool) {
 	count, tolerance := 60, 1e-10
-	if Long() {
+	if must.Long() {
 		count = 500
 	}
 	plain, own := textbook.New(), Open(t, m)

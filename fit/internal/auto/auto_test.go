@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,7 +94,7 @@ func TestChoiceOfRows(t *testing.T) {
 // TestCost checks that a fit of 2,000 rows with a choice takes at most three times the values of a fit of
 // the first kernel. A value over fewer rows counts in proportion to the cube of their number.
 func TestCost(t *testing.T) {
-	if os.Getenv("GPFIT_LONG") == "" {
+	if !must.Long() {
 		t.Skip("takes minutes; GPFIT_LONG=1 runs it")
 	}
 	const n = 2000
@@ -162,7 +161,7 @@ func TestLinearMean(t *testing.T) {
 // bits as without interruption, and each interruption leaves a model. With many rows the choice has fewer.
 func TestContinue(t *testing.T) {
 	rows := []int{70}
-	if os.Getenv("GPFIT_LONG") != "" {
+	if must.Long() {
 		rows = append(rows, 1001)
 	}
 	for _, n := range rows {

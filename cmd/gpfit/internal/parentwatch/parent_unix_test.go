@@ -12,7 +12,7 @@ import (
 
 // TestFollow closes the pipe: the context ends, and a program that goes on is ended.
 func TestFollow(t *testing.T) {
-	if os.Getenv("GPFIT_LONG") == "" {
+	if !must.Long() {
 		t.Skip("SKIPPED: waits three seconds; GPFIT_LONG=1 runs it")
 	}
 	r, w, err := os.Pipe()
