@@ -11,14 +11,9 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
+	"gpfit/method"
 	"gpfit/method/experts"
-	"gpfit/method/finite"
 	"gpfit/method/grid"
-	"gpfit/method/markov"
-	"gpfit/method/memory"
-	"gpfit/method/merged"
-	"gpfit/method/mpi"
-	"gpfit/method/tiles"
 )
 
 // Drivers returns the drivers of all kinds of devices that gpfit supports, in the
@@ -30,9 +25,7 @@ func Drivers() []device.Driver {
 
 // Methods returns the methods that gpfit knows, the default first. [Devices] chooses
 // among the exact ones.
-func Methods() []device.Method {
-	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method{}, grid.Method{}, finite.Method{}, tiles.Method{}, mpi.Method{}, experts.Method{}}, testMethods...)
-}
+func Methods() []device.Method { return method.All() }
 
 // Devices selects the devices to compute on. The zero value takes a GPU if one passes
 // its self-test and is faster at the size of the table, and the CPU otherwise.
@@ -125,7 +118,7 @@ func (d Devices) options() device.Options { return device.Options{Threads: d.Thr
 func (o *OpenDevices) CheckMemory(job *tuning.Job) error {
 	for _, b := range o.Backends {
 		if err := job.CheckMemory(b); err != nil {
-			return memory.Room(tuning.Workload(job), b, err)
+			return method.Room(tuning.Workload(job), b, err)
 		}
 	}
 	return nil

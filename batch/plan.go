@@ -196,7 +196,7 @@ func (s *sizer) planned(ctx context.Context, j spec.JobSpec, job *tuning.Job, w 
 	}
 	defer b[0].Close()
 	plan, method := tuning.WholePlan(job, b[0].Plan(w), b[0].Info()), b[0].Capabilities().Method
-	if method != (device.Dense{}).Name() {
+	if method != device.DenseName {
 		out = &rundir.Structure{Method: method, Bytes: plan.HostBytes(), Operations: plan.FlopsGradient, Seconds: plan.GradientTime().Seconds()}
 	}
 	return out, plan.Check(b[0].Info()) == nil

@@ -118,7 +118,7 @@ func (s *vectorSpace) size() (numbers int64) {
 }
 
 // Method returns "exact".
-func (w *workspace) Method() string { return device.Dense{}.Name() }
+func (w *workspace) Method() string { return device.DenseName }
 
 // N returns the number of points.
 func (w *workspace) N() int { return w.n }

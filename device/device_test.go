@@ -265,7 +265,7 @@ func TestChoose(t *testing.T) {
 // noMethod fails on every device.
 type noMethod struct{ Dense }
 
-func (noMethod) Name() string { return "none" }
+func (noMethod) About() About { return About{Name: "none", Exact: true} }
 
 func (noMethod) Backends(d []Device) ([]Backend, error) {
 	return nil, &UnavailableError{Device: d[0].Info().Name, Reason: "it lacks what the method needs"}

@@ -17,13 +17,8 @@ import (
 // covariance function and its parameters. A program passes the list of its methods to
 // [Find]; there is no global registry.
 type Method interface {
-	// Name returns the name of the method for --method, such as "dense".
-	Name() string
-	// About describes the method in a few words.
-	About() string
-	// Exact reports whether rounding is the only approximation. Other methods are used
-	// only if the user asks for them.
-	Exact() bool
+	// About says what the method is.
+	About() About
 	// MaxRows returns the number of rows from which no machine has enough memory for the method,
 	// given the host's free memory in bytes; 0 means no limit. Readers of tables stop there.
 	MaxRows(hostFree int64) int
@@ -32,6 +27,17 @@ type Method interface {
 	// nothing, so that the plans of several methods can be compared. Errors are
 	// [*UnavailableError] for a device that the method cannot use.
 	Backends(devices []Device) ([]Backend, error)
+}
+
+// About says what a method is.
+type About struct {
+	// Name is the name of the method for --method, such as "dense".
+	Name string
+	// Text describes the method in a few words, and Help in a help text, after its name.
+	Text, Help string
+	// Exact reports whether rounding is the only approximation. Other methods are used
+	// only if the user asks for them.
+	Exact bool
 }
 
 // Backend is a method on its devices. It is safe for concurrent use.
@@ -77,7 +83,7 @@ type Workload struct {
 type Capabilities struct {
 	// Method is the method's name.
 	Method string
-	// Exact is the same as in [Method]. Log-determinants then have no standard error.
+	// Exact is the same as in [About]. Log-determinants then have no standard error.
 	Exact bool
 	// Precision is the order of magnitude of the relative rounding error in the
 	// likelihood of a fit.
@@ -99,10 +105,11 @@ func FindMethod(name string, methods []Method) (Method, error) {
 	}
 	names := []string{Chosen}
 	for _, m := range methods {
-		if m.Name() == name {
+		own := m.About().Name
+		if own == name {
 			return m, nil
 		}
-		names = append(names, m.Name())
+		names = append(names, own)
 	}
 	last := len(names) - 1
 	return nil, fmt.Errorf("must be %s or %s%s", strings.Join(names[:last], ", "), names[last], suggest.DidYouMean(name, names))
@@ -138,7 +145,7 @@ func backends(name string, methods []Method, devices []Device, w Workload) ([]Ba
 		if one.Chosen {
 			return one.Backends, nil
 		}
-		if one.Method.Exact() {
+		if one.Method.About().Exact {
 			err = cmp.Or(err, one.Err)
 		}
 	}
@@ -184,7 +191,7 @@ func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
 			one.Plan = one.Backends[0].Plan(w)
 		}
 		out[i] = one
-		if one.Err == nil && m.Exact() && (best < 0 || one.better(out[best], fits, w)) {
+		if one.Err == nil && m.About().Exact && (best < 0 || one.better(out[best], fits, w)) {
 			best, fits = i, Room(one.Backends[0], one.Plan) == nil
 		}
 	}
@@ -219,17 +226,16 @@ func supported(m Method, devices []Device, w Workload) ([]Backend, error) {
 // devices is a [DenseDevice] with a separate backend.
 type Dense struct{}
 
+// DenseName is the name of the method [Dense].
+const DenseName = "dense"
+
 // densePrecision is the rounding error of values at the condition numbers of typical fits.
 const densePrecision = 1e-12
 
-// Name returns "dense".
-func (Dense) Name() string { return "dense" }
-
 // About implements [Method].
-func (Dense) About() string { return "a Cholesky factorization of the n×n covariance matrix" }
-
-// Exact returns true.
-func (Dense) Exact() bool { return true }
+func (Dense) About() About {
+	return About{Name: DenseName, Exact: true, Text: "a Cholesky factorization of the n×n covariance matrix", Help: "a Cholesky factorization of the n×n matrix"}
+}
 
 // MaxRows returns the number of rows from which an n×n matrix fits in no device's memory,
 // taken as a tebibyte, or sixteen times the host's free memory if that is more.
@@ -290,7 +296,7 @@ type DenseWorkspace interface {
 type denseBackend struct{ DenseDevice }
 
 func (b denseBackend) Capabilities() Capabilities {
-	return Capabilities{Method: Dense{}.Name(), Exact: true, Precision: densePrecision, Devices: []Device{b.DenseDevice}}
+	return Capabilities{Method: DenseName, Exact: true, Precision: densePrecision, Devices: []Device{b.DenseDevice}}
 }
 
 func (b denseBackend) Plan(w Workload) Plan {

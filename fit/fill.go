@@ -42,7 +42,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		Evaluations: summary.Counts{Value: e.all.Value, Gradient: e.all.Gradient, Infeasible: e.all.Infeasible,
 			FullSizeValue: e.fullSize.Value, FullSizeGradient: e.fullSize.Gradient, Hessian: e.all.Hessian},
 	}
-	if method := s.Workspace.Method(); method != (device.Dense{}).Name() {
+	if method := s.Workspace.Method(); method != device.DenseName {
 		r.Method = method
 	}
 	if r.Method == merged.Name {

@@ -59,7 +59,7 @@ func meanPredictor(b device.Backend) device.MeanPredictor {
 	if on, ok := b.(device.MeanPredictor); ok {
 		return on
 	}
-	if c := b.Capabilities(); len(c.Devices) == 1 && c.Method == (device.Dense{}).Name() {
+	if c := b.Capabilities(); len(c.Devices) == 1 && c.Method == device.DenseName {
 		on, _ := c.Devices[0].(device.MeanPredictor)
 		return on
 	}

@@ -16,13 +16,8 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/method"
 	"gpfit/method/experts"
-	"gpfit/method/finite"
-	"gpfit/method/grid"
-	"gpfit/method/markov"
-	"gpfit/method/merged"
-	"gpfit/method/mpi"
-	"gpfit/method/tiles"
 )
 
 func scoreOptions() Entries {
@@ -248,8 +243,7 @@ func deviceOptions() Entries {
 		chosen("where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them", all...),
 		chosen("where to compute: auto, or one or more names from 'gpfit devices', separated by commas", "bench"),
 		chosen("the device to choose: auto, or a name", "devices"),
-		{Name: "method", Kind: Text, Group: Device, Field: "Compute.Method", Places: in(all, "bench"), Default: device.Chosen, Placeholder: "NAME", Examples: []string{device.Chosen, device.Dense{}.Name(), merged.Name, markov.Name, grid.Name, finite.Name, tiles.Name, mpi.Name, experts.Name},
-			Help: "how to compute: chosen, the exact method with the fewest operations that fits in memory; dense, a Cholesky factorization of the n×n matrix; merged, which counts rows of equal inputs once and has the same results; markov, a filter over the rows in order for kernels of one column; grid, an eigenproblem for each factor of a product if the rows are a full grid; finite, a regression on the features of kernels that have few; tiles, half of the matrix in tiles over the memory of the host and of several cards, where the whole does not fit; mpi, one factorization over the processes that mpirun or srun has started; or experts, the method of local experts. 'gpfit devices' lists the methods"},
+		methodOption(in(all, "bench")),
 		{Name: "fallback", Kind: Text, Group: Device, Field: "Compute.Fallback", Places: in(all, "bench"), Placeholder: "NAME",
 			Help: "device to continue on if option device names one that is not available, is lost or is too small"},
 		{Name: "threads", Kind: Whole, Group: Device, Field: "Compute.Threads", Places: in(all, "bench"), Most: device.MaxThreads, Default: "0", Stated: true, Unset: "all; for a job of a batch, a number that depends on its size",
@@ -259,4 +253,16 @@ func deviceOptions() Entries {
 		{Name: "retries", Kind: Whole, Group: Jobs, Field: "Compute.Retries", Places: []string{Spec}, Default: "2", Stated: true, Most: maxRetries,
 			Help: "how often to retry a job whose device was lost or had too little memory"},
 	}
+}
+
+// methodOption returns the option of the method, whose help describes all methods.
+func methodOption(places []string) Option {
+	names, help := []string{device.Chosen}, []string{device.Chosen + ", the exact method with the fewest operations that fits in memory"}
+	for _, m := range method.All() {
+		about := m.About()
+		names, help = append(names, about.Name), append(help, about.Name+", "+about.Help)
+	}
+	help[len(help)-1] = "or " + help[len(help)-1]
+	return Option{Name: "method", Kind: Text, Group: Device, Field: "Compute.Method", Places: places, Default: device.Chosen, Placeholder: "NAME", Examples: names,
+		Help: "how to compute: " + strings.Join(help, "; ") + ". 'gpfit devices' lists the methods"}
 }

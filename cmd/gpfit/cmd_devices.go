@@ -50,8 +50,9 @@ func runDevices(c *cli.Command) error {
 		v.Accelerated = v.Accelerated || f.Name == choice.Device && !f.Host
 	}
 	for _, m := range gpfit.Methods() {
-		one := methodView{Name: m.Name(), Exact: m.Exact(), About: m.About()}
-		if m.Name() == mpi.Name {
+		about := m.About()
+		one := methodView{Name: about.Name, Exact: about.Exact, About: about.Text}
+		if about.Name == mpi.Name {
 			one.Detail = mpi.Describe(gpfit.Drivers())
 		}
 		v.Methods = append(v.Methods, one)

@@ -69,7 +69,8 @@ func plan(c *cli.Command, opts problem.Options) error {
 	}
 	info := opened.Backends[0].Info()
 	for _, one := range device.Weigh(problem.MethodsOf(nil, gpfit.Methods(), opts), opened.Backends[0].Capabilities().Devices, w) {
-		m := planMethod{Method: one.Method.Name(), Device: info.Name, Exact: one.Method.Exact(), Chosen: one.Chosen}
+		about := one.Method.About()
+		m := planMethod{Method: about.Name, Device: info.Name, Exact: about.Exact, Chosen: one.Chosen}
 		if asked := c.Compute.Method; asked != "" && asked != device.Chosen {
 			m.Chosen = m.Method == asked
 		}

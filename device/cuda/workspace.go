@@ -126,7 +126,7 @@ func allocate(w *Workspace) error {
 }
 
 // Method returns "exact".
-func (w *Workspace) Method() string { return device.Dense{}.Name() }
+func (w *Workspace) Method() string { return device.DenseName }
 
 // N returns the number of points.
 func (w *Workspace) N() int { return int(w.n) }

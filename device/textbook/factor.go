@@ -54,7 +54,7 @@ var (
 )
 
 // Method returns the name of the dense method.
-func (w *workspace) Method() string { return device.Dense{}.Name() }
+func (w *workspace) Method() string { return device.DenseName }
 
 // N returns the number of points.
 func (w *workspace) N() int { return w.n }

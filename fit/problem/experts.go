@@ -32,7 +32,7 @@ func MethodsOf(asked device.Method, methods []device.Method, o Options) []device
 	case o.Experts != "":
 		return []device.Method{experts.Method{}}
 	}
-	return slices.DeleteFunc(slices.Clone(methods), func(m device.Method) bool { return !m.Exact() })
+	return slices.DeleteFunc(slices.Clone(methods), func(m device.Method) bool { return !m.About().Exact })
 }
 
 // partition divides the rows of a sample among the experts of the options; nil without

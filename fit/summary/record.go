@@ -104,7 +104,7 @@ func NewUpdateReport(before, after *gp.Model, e *gp.Extension) (*UpdateReport, e
 			}
 		}
 	}
-	if r.NewRows = e.Targets; e.Method != (device.Dense{}).Name() {
+	if r.NewRows = e.Targets; e.Method != device.DenseName {
 		r.Method = e.Method
 	}
 	for _, s := range r.NewRows {

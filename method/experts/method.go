@@ -13,16 +13,13 @@ const Name = "experts"
 // or a model has a [Partition], which then makes its own of them ([Partition.On]).
 type Method struct{ device.Dense }
 
-// Name returns [Name].
-func (Method) Name() string { return Name }
-
 // About implements [device.Method].
-func (Method) About() string {
-	return "an exact process for each cluster of the rows; the covariance between clusters counts as 0"
+func (Method) About() device.About {
+	return device.About{
+		Name: Name, Text: "an exact process for each cluster of the rows; the covariance between clusters counts as 0",
+		Help: "the method of local experts",
+	}
 }
-
-// Exact returns false.
-func (Method) Exact() bool { return false }
 
 // MaxRows returns 0: how many rows fit depends on the number of experts.
 func (Method) MaxRows(int64) int { return 0 }

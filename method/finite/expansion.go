@@ -10,9 +10,6 @@ import (
 	"gpfit/method/internal/hostmethod"
 )
 
-// Name is the name of the method.
-const Name = "finite"
-
 // expansion is a kernel at its parameters as features.
 type expansion struct {
 	prog  *kernel.Program

@@ -8,19 +8,19 @@ import (
 	"gpfit/method/internal/hostmethod"
 )
 
+// Name is the name of the method.
+const Name = "finite"
+
 // Method is the method; it implements [device.Method].
 type Method struct{}
 
-// Name returns [Name].
-func (Method) Name() string { return Name }
-
 // About implements [device.Method].
-func (Method) About() string {
-	return "a regression on the features of a kernel that has few, such as linear, poly and cosine"
+func (Method) About() device.About {
+	return device.About{
+		Name: Name, Exact: true, Text: "a regression on the features of a kernel that has few, such as linear, poly and cosine",
+		Help: "a regression on the features of kernels that have few",
+	}
 }
-
-// Exact returns true.
-func (Method) Exact() bool { return true }
 
 // rowBytes is about the memory of a row: of a table of two columns and a kernel of two features.
 const rowBytes = 100

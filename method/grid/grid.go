@@ -9,19 +9,19 @@ import (
 	"gpfit/method/internal/hostmethod"
 )
 
+// Name is the name of the method.
+const Name = "grid"
+
 // Method is the method; it implements [device.Method].
 type Method struct{}
 
-// Name returns [Name].
-func (Method) Name() string { return Name }
-
 // About implements [device.Method].
-func (Method) About() string {
-	return "an eigenproblem for each factor of a kernel, if the rows are a full grid"
+func (Method) About() device.About {
+	return device.About{
+		Name: Name, Exact: true, Text: "an eigenproblem for each factor of a kernel, if the rows are a full grid",
+		Help: "an eigenproblem for each factor of a product if the rows are a full grid",
+	}
 }
-
-// Exact returns true.
-func (Method) Exact() bool { return true }
 
 // rowBytes is about the memory of a row of a table of three columns.
 const rowBytes = 8 * (arrays + 6)

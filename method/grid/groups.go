@@ -10,9 +10,6 @@ import (
 	"gpfit/method/internal/hostmethod"
 )
 
-// Name is the name of the method.
-const Name = "grid"
-
 // divisible are the families that are products of a function of each of their columns. The columns of
 // all other leaves belong to one group.
 var divisible = []string{"rbf", "periodic", "hamming"}

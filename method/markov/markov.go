@@ -9,19 +9,19 @@ import (
 	"gpfit/method/internal/hostmethod"
 )
 
+// Name is the name of the method.
+const Name = "markov"
+
 // Method is the method; it implements [device.Method].
 type Method struct{}
 
-// Name returns [Name].
-func (Method) Name() string { return Name }
-
 // About implements [device.Method].
-func (Method) About() string {
-	return "a Kalman filter over the rows in order, for Matérn and similar kernels of one column"
+func (Method) About() device.About {
+	return device.About{
+		Name: Name, Exact: true, Text: "a Kalman filter over the rows in order, for Matérn and similar kernels of one column",
+		Help: "a filter over the rows in order for kernels of one column",
+	}
 }
-
-// Exact returns true.
-func (Method) Exact() bool { return true }
 
 // rowBytes is about the memory of a row: of a table of two columns and of a kernel with one state.
 const rowBytes = 100

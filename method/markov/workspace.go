@@ -10,9 +10,6 @@ import (
 	"gpfit/method/internal/hostmethod"
 )
 
-// Name is the name of the method.
-const Name = "markov"
-
 // chunk is the number of rows between looks at the context.
 const chunk = 4096
 

@@ -15,12 +15,12 @@ const Name = "merged"
 // method. It embeds it for the error of a device that cannot factor matrices.
 type Method struct{ device.Dense }
 
-// Name returns [Name].
-func (Method) Name() string { return Name }
-
 // About implements [device.Method].
-func (Method) About() string {
-	return "rows that repeat count once, with less noise: the dense result at the cost of the different rows"
+func (Method) About() device.About {
+	return device.About{
+		Name: Name, Exact: true, Text: "rows that repeat count once, with less noise: the dense result at the cost of the different rows",
+		Help: "which counts rows of equal inputs once and has the same results",
+	}
 }
 
 // MaxRows returns for how many rows memory holds the method's numbers of each: how many fit depends

@@ -9,9 +9,6 @@ import (
 	"gpfit/kernel"
 )
 
-// Name is the name of the method.
-const Name = "mpi"
-
 // supports returns the error for what the method has neither on processors nor on cards.
 func supports(w device.Workload, ranks int) error {
 	what := ""

@@ -15,19 +15,19 @@ import (
 	"gpfit/method/mpi/message"
 )
 
+// Name is the name of the method.
+const Name = "mpi"
+
 // Method computes by one factorization of a matrix in parts, which the ranks of the program hold.
 type Method struct{}
 
-// Name returns [Name].
-func (Method) Name() string { return Name }
-
 // About implements [device.Method].
-func (Method) About() string {
-	return "one factorization over the processes that mpirun or srun has started"
+func (Method) About() device.About {
+	return device.About{
+		Name: Name, Exact: true, Text: "one factorization over the processes that mpirun or srun has started",
+		Help: "one factorization over the processes that mpirun or srun has started",
+	}
 }
-
-// Exact returns true.
-func (Method) Exact() bool { return true }
 
 // MaxRows returns as many rows as the ranks hold together, √R times as many as one if there are R.
 func (Method) MaxRows(hostFree int64) int {

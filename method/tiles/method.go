@@ -14,6 +14,9 @@ import (
 	"gpfit/method/internal/hostmethod"
 )
 
+// Name is the name of the method.
+const Name = "tiles"
+
 // Method computes with the lower half of Σ in tiles, on the devices of a workspace together.
 type Method struct {
 	// Order is the order of a tile, a multiple of [tiling.Unit]; 0 means the best one for the number of rows.
@@ -22,16 +25,13 @@ type Method struct {
 	room func() free
 }
 
-// Name returns [Name].
-func (Method) Name() string { return Name }
-
 // About implements [device.Method].
-func (Method) About() string {
-	return "half of the covariance matrix in tiles, in the memory of the host and of one or several cards"
+func (Method) About() device.About {
+	return device.About{
+		Name: Name, Exact: true, Text: "half of the covariance matrix in tiles, in the memory of the host and of one or several cards",
+		Help: "half of the matrix in tiles over the memory of the host and of several cards, where the whole does not fit",
+	}
 }
-
-// Exact returns true.
-func (Method) Exact() bool { return true }
 
 // MaxRows returns the number of rows from which half a matrix of float64 numbers does not fit: on cards of any size, the
 // host, or the folder of [Scratch].

@@ -13,9 +13,6 @@ import (
 	"gpfit/method/internal/hostmethod"
 )
 
-// Name is the name of the method.
-const Name = "tiles"
-
 // workspace implements [device.Workspace]. A contraction replaces L by U = L⁻ᵀ; what needs L afterwards computes it again.
 type workspace struct {
 	*machine

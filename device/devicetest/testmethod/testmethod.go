@@ -14,14 +14,13 @@ import (
 // Method implements [device.Method]. It accepts any device and uses none.
 type Method struct{}
 
-// Name returns "textbook".
-func (Method) Name() string { return "textbook" }
+// name is the name of the method.
+const name = "textbook"
 
 // About implements [device.Method].
-func (Method) About() string { return "the formulas of the literature, for tests" }
-
-// Exact returns true.
-func (Method) Exact() bool { return true }
+func (Method) About() device.About {
+	return device.About{Name: name, Exact: true, Text: "the formulas of the literature, for tests", Help: "the formulas of the literature"}
+}
 
 // MaxRows returns 0.
 func (Method) MaxRows(int64) int { return 0 }
@@ -50,7 +49,7 @@ func (b backend) Close() error      { return b.on.Close() }
 
 func (b backend) Capabilities() device.Capabilities {
 	c := b.Backend.Capabilities()
-	c.Method, c.Devices = Method{}.Name(), []device.Device{b.on}
+	c.Method, c.Devices = name, []device.Device{b.on}
 	return c
 }
 
@@ -72,7 +71,7 @@ type capabilities interface {
 // workspace has these capabilities and no others. Contract uses up what Form has made.
 type workspace struct{ capabilities }
 
-func (workspace) Method() string { return Method{}.Name() }
+func (workspace) Method() string { return name }
 func (workspace) Consumes() bool { return true }
 
 func (w workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {

@@ -1,6 +1,4 @@
-// Package memory says what to do about a job that does not fit in memory: kernels that need no matrix, and methods that
-// fit here, in a file, or on more machines or cards.
-package memory
+package method
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 //go:build textbook
 
-package gpfit
+package method
 
 import (
 	"gpfit/device"
