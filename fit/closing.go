@@ -17,25 +17,16 @@ import (
 	"gpfit/hyperopt/journal"
 )
 
-// findings are results at other points that a report needs: scores with an element for
-// each optimum, empty for the result, tests of what is at a bound, and a decision about the noise.
-type findings struct {
-	scores []optimumScores
-	bounds boundTests
-	floor  *summary.NoiseFloorReport
-}
-
 // A closing is the work after tuning: the model, and then the report on it.
 type closing struct {
-	w      *tuning.Workplace
-	s      *tuning.Placement
-	ev     *descent.Oracle
-	result *hyperopt.Result
-	known  findings
-	log    *journal.Journal // may be nil
-	// choice and chosen are the kernel and the transform that were chosen, nil if they were given.
-	choice *summary.ModelChoice
-	chosen *summary.TransformReport
+	found
+	w   *tuning.Workplace
+	s   *tuning.Placement
+	ev  *descent.Oracle
+	log *journal.Journal // may be nil
+	// scores has an element for each optimum, empty for the result, and bounds has tests of parameters at bounds.
+	scores []optimumScores
+	bounds boundTests
 	// cancelled is the error of a run that ended early, or nil.
 	cancelled error
 }
@@ -107,13 +98,13 @@ func (c *closing) report() summary.Report {
 	for _, counts := range []*descent.Evaluations{&e.all, &e.fullSize} {
 		counts.Add(c.ev.Counts())
 	}
-	if e.all.Add(c.known.bounds.spent); c.known.bounds.rows == 0 {
-		e.fullSize.Add(c.known.bounds.spent)
+	if e.all.Add(c.bounds.spent); c.bounds.rows == 0 {
+		e.fullSize.Add(c.bounds.spent)
 	}
 	r := newReport(c.s, e)
 	r.Type, r.Choice = "fit", c.choice
-	if c.chosen != nil {
-		r.TargetTransform = c.chosen
+	if c.transform != nil {
+		r.TargetTransform = c.transform
 	}
 	r.EvaluationSeconds = c.w.EvaluationTime().Seconds()
 	for i, other := range c.w.Full[1:] {
@@ -154,18 +145,18 @@ func (c *closing) complete(ctx context.Context, out *Outcome) error {
 	})
 	if err == nil {
 		err = c.step(true, "scores of the other optima were complete", func() (err error) {
-			c.known.scores, err = scoreOptima(ctx, s, c.ev, listed(j, c.result))
+			c.scores, err = scoreOptima(ctx, s, c.ev, listed(j, c.result))
 			return err
 		})
 	}
 	if err == nil {
 		err = c.step(true, "tests of bounds were complete", func() (err error) {
-			c.known.bounds, err = testBounds(ctx, j, c.w, s, c.result)
+			c.bounds, err = testBounds(ctx, j, c.w, s, c.result)
 			return err
 		})
 	}
 	s.Workspace.OnProgress(nil)
-	if err == nil && (c.ev.Counts() != settled || c.known.bounds.spent != descent.Evaluations{}) {
+	if err == nil && (c.ev.Counts() != settled || c.bounds.spent != descent.Evaluations{}) {
 		err = c.evaluate(final)
 	}
 	if err == nil {
@@ -180,7 +171,7 @@ func (c *closing) complete(ctx context.Context, out *Outcome) error {
 	if err != nil {
 		return err
 	}
-	explainBounds(&out.Report, j, c.result.AtBound, c.known.bounds)
+	explainBounds(&out.Report, j, c.result.AtBound, c.bounds)
 	addStdErrors(&out.Report, stdErrors, c.result.Status)
 	if c.cancelled == nil {
 		addEvidence(final, &out.Report, j, out.posterior)
@@ -225,15 +216,15 @@ func (c *closing) conclude(ctx context.Context, out *Outcome) error {
 		return err
 	}
 	addCalibration(r, out.Model.Experts)
-	if scores := c.known.scores; len(scores) > 0 {
-		if scores[0], err = scoreOptimum(ctx, s, out.posterior, result.X); err != nil {
+	if len(c.scores) > 0 {
+		if c.scores[0], err = scoreOptimum(ctx, s, out.posterior, result.X); err != nil {
 			return err
 		}
 	}
-	if r.NoiseFloor = c.known.floor; r.NoiseFloor != nil {
+	if r.NoiseFloor = c.floor; r.NoiseFloor != nil {
 		r.Warnings = append(r.Warnings, floorText(r.NoiseFloor))
 	}
-	addOptima(r, j, result, c.known.scores)
+	addOptima(r, j, result, c.scores)
 	r.Robust, err = robustReport(ctx, s, result.X)
 	return err
 }

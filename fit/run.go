@@ -8,16 +8,13 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/fit/internal/auto"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/graph"
-	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
-	"gpfit/internal/transform"
 )
 
 // Evaluate computes the NLML, its terms and its gradient at the start values. It then calls
@@ -80,92 +77,6 @@ func evaluateStart(ctx context.Context, j *tuning.Job, s *tuning.Placement) (eva
 	}
 	e.all, e.fullSize = ev.Counts(), ev.Counts()
 	return e, j.ExplainStart(err)
-}
-
-// tune tunes and returns an outcome with the model. Its errors have the best parameters found.
-func tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
-	result, choice, chosen, err := search(ctx, w, log)
-	c := &closing{w: w, log: log, choice: choice, chosen: chosen}
-	if err == nil {
-		c.known.floor, err = chooseFloor(ctx, w, result, log)
-	}
-	if err == nil && w.Job.Options.Robust && c.known.floor != nil && c.known.floor.Raised { // an interpolator hides such rows
-		result, err = tuneRobust(ctx, w, log.Part("raised/"), result)
-	}
-	c.result = result
-	switch {
-	case problem.IsCancelled(err) && w.Job.Options.DiscardCancelled:
-		return nil, &problem.CancelledError{Msg: "interrupted", Err: err}
-	case problem.IsCancelled(err) && (result == nil || result.X == nil):
-		return nil, &problem.CancelledError{Msg: "interrupted before the first evaluation: there is no model to write", Err: err}
-	case problem.IsCancelled(err):
-		err, c.cancelled = nil, &problem.CancelledError{Msg: "interrupted: this is the best point so far", Err: err}
-	case err != nil:
-		err = w.Job.ExplainFit(err)
-	}
-	var out *Outcome
-	if err == nil {
-		// This runs to its end even after a cancellation, so that a model can be written.
-		out, err = c.settle(context.WithoutCancel(ctx))
-	}
-	if err != nil {
-		return nil, c.failed(err)
-	}
-	return out, c.cancelled
-}
-
-// search tunes the job of w over all rows, with the transform and the model that are chosen for it if
-// the options leave them open; w then has that job.
-func search(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (result *hyperopt.Result, choice *summary.ModelChoice, chosen *summary.TransformReport, err error) {
-	var spent descent.Evaluations
-	if w.Job.Options.TargetTransform == transform.Auto {
-		if chosen, spent, err = auto.Transform(ctx, w, log); err != nil {
-			return nil, nil, nil, err
-		}
-	}
-	robust := w.Job.Options.Robust
-	if w.Job.Options.Auto() {
-		if robust { // a row that is far off must not choose the kernel
-			if _, err = searchRows(ctx, w, w.Job.Params.Start(), worthChoice, log.Part("robust/").Sequence("rows")); err != nil {
-				return nil, nil, nil, err
-			}
-			spent.Add(searchCost)
-		}
-		if result, choice, err = auto.Tune(ctx, w, log); err == nil && robust {
-			result, err = tuneRobust(ctx, w, log, result)
-		}
-	} else if robust {
-		result, err = tuneRobust(ctx, w, log, nil)
-	} else {
-		result, err = tuneFound(ctx, w, log)
-	}
-	if result != nil {
-		result.Total.Add(spent)
-	}
-	return result, choice, chosen, err
-}
-
-// freshNoise is where noise begins that an earlier fit found too small, as a share of the targets' variance.
-const freshNoise = 0.1
-
-// tuneFound tunes one model. The little noise that an earlier fit found can leave the covariance of other
-// rows singular: then the noise begins with more.
-func tuneFound(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, error) {
-	result, err := hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log)
-	if _, undefined := errors.AsType[*descent.StartError](err); !undefined {
-		return result, err
-	}
-	any, least := false, freshNoise*w.Job.Model.TargetVariance(w.Job.Sample)
-	fresh := w.Job.Params.Changed(func(_ int, q *problem.Parameter) {
-		if q.Group == graph.NoiseVariance && q.Found && !q.Fixed && q.Start < least {
-			q.Start, any = min(least, q.Upper), true
-		}
-	})
-	if !any {
-		return result, err
-	}
-	tuning.Rebind(w, w.Job.With(func(p *problem.Prepared) { p.Params = fresh }))
-	return hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log.Part("noise/"))
 }
 
 // failures encodes in checkpoints that a covariance is not positive definite.
