@@ -229,7 +229,8 @@ var flagText = regexp.MustCompile("[\"`][^\"`]*--[a-z]")
 
 // TestNoFlags checks that the texts of library packages name options instead of flags.
 func TestNoFlags(t *testing.T) {
-	cmd := exec.Command("git", "ls-files", "fit", "gp", "graph", "hyperopt", "device", "kernel", "mean", "batch", "cpu")
+	cmd := exec.Command("git", "ls-files", "fit", "gp", "graph", "hyperopt", "device", "kernel", "mean", "batch", "cpu",
+		":!batch/rundir", ":!batch/slurm", ":!device/cuda/emulator") // they have texts for commands, and commands
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"gpfit/table/feature"
 )
 
-// Files is the folder of files that pandas and PyArrow wrote, by make.py there.
-const Files = "../../table/testdata/formats/"
+// Files is the folder, seen from a format below formats/internal, of files that pandas and PyArrow wrote, by make.py there.
+const Files = "../../../testdata/formats/"
 
 // Fuzz reads damaged files of one format, which begin with magic; the files that pattern names are
 // the seeds. It expects no panic, no memory beyond what the file can fill, and either a sound table
