@@ -1,5 +1,5 @@
-// Package gpfit fits exact Gaussian-process models to tables of numbers and predicts
-// with error bars, on NVIDIA GPUs and on CPUs.
+// Package gpfit fits exact Gaussian processes and predicts with error bars: it learns from tables
+// of numbers, on NVIDIA GPUs and on CPUs.
 //
 // [Fit] tunes the hyperparameters by maximum likelihood, with exact gradients, and
 // [Model.Predict] returns a mean and a standard deviation for each new row:

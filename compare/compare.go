@@ -1,4 +1,4 @@
-// Package compare fits several regressions and Gaussian processes to the same training
+// Package compare compares regressions with Gaussian processes: it fits all to the same training
 // rows of a table and scores them on the same held-out rows. Start at [Run].
 package compare
 

@@ -1,5 +1,5 @@
-// Package cpu evaluates covariances, likelihoods, gradients and predictions on the
-// host, as a device of package device.
+// Package cpu is the device of the host: it evaluates covariances, likelihoods, gradients and
+// predictions.
 //
 // A workspace holds one matrix of package cpu/spd, which does the n³ work: the covariance
 // matrix, then its Cholesky factor L, and Σ⁻¹ beside it when a gradient is requested. Start

@@ -1,5 +1,5 @@
-// Package device finds, chooses and opens devices, and defines the interfaces
-// between gpfit's models, its methods of computation and its devices.
+// Package device finds, chooses and opens devices. It defines the interfaces between gpfit's
+// models, its methods of computation and its devices.
 //
 // A [Driver] finds and opens each [Device]. A [Method], such as [Dense], one factorization on one
 // device, turns devices into a [Backend]. A backend opens a [Workspace] for n points, which does

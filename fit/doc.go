@@ -1,4 +1,4 @@
-// Package fit turns a table and options into a fitted model and a report:
+// Package fit turns a table and options into a model and a report:
 //
 //	job, err := fit.Prepare(problem.Data{X: x, Y: y, N: n, D: d}, problem.Options{Kernel: "rbf(ard)"}, problem.Events{})
 //	outcome, err := fit.Run(ctx, job, backend)

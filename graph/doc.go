@@ -1,5 +1,4 @@
-// Package graph builds the objective as a Gorgonia expression graph and
-// differentiates it symbolically with Gorgonia.
+// Package graph builds the objective as a Gorgonia graph, which Gorgonia differentiates.
 //
 //	log-parameters ──exp, derivations──▶ θ ──┐
 //	X ───────────────────────────────────────┴─▶ Kernel ──▶ K

@@ -1,5 +1,5 @@
-// Package hyperopt tunes hyperparameters with few evaluations over all rows, because an evaluation
-// of the objective, such as a negative log marginal likelihood, costs O(n³).
+// Package hyperopt tunes hyperparameters with few evaluations over all rows: an evaluation of the
+// objective, such as a negative log marginal likelihood, costs O(n³).
 //
 // [Tune] minimizes a [Problem], which can be opened on some of its rows, in these steps:
 //

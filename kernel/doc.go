@@ -1,5 +1,5 @@
-// Package kernel parses, compiles and evaluates covariance functions of Gaussian
-// processes, with derivatives by parameters and inputs.
+// Package kernel parses, compiles and evaluates covariance functions. It derives them by parameters
+// and inputs.
 //
 // Each covariance function is written once, as a Gorgonia expression of parameters and of features
 // of a pair of points (a squared distance, an inner product, …). family.go defines the built-in

@@ -1,4 +1,4 @@
-// Package method lists gpfit's methods of computation, each of which is a package below it. [Room] says what to do about
+// Package method lists the methods: each is a package below it. [Room] says what to do about
 // a job that does not fit in memory: kernels that need no matrix, and methods that fit here, in a file, or on more
 // machines or cards.
 package method

@@ -1,4 +1,4 @@
-// Package results makes tables of a run and writes them as text, JSON, CSV, Parquet or an HTML
+// Package results makes tables of a run. It writes them as text, JSON, CSV, Parquet or an HTML
 // page. [Collect] returns one row for each job, [Rank] ranks the kernels of a data set by their
 // scores, and [Compare] compares pairs of kernels over the same data, split and seed.
 package results

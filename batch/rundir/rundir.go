@@ -1,5 +1,4 @@
-// Package rundir creates, opens and changes the directory of a batch, which holds
-// everything about the batch:
+// Package rundir keeps the directory of a batch: it holds everything about the batch.
 //
 //	run.json       the resolved spec: every job with all its options, and the
 //	               SHA-256 of every input

@@ -1,7 +1,6 @@
-// Package slurm submits a run to a Slurm cluster as a job array. The tasks share the
-// run directory and claim jobs in it. A task that is killed loses its claims with its
-// process. Its jobs then continue from their checkpoints in another task, in the same
-// task after a requeue, or with "gpfit resume".
+// Package slurm submits a run to Slurm as a job array. The tasks share the run directory and claim
+// jobs in it. A task that is killed loses its claims with its process. Its jobs then continue from
+// their checkpoints in another task, in the same task after a requeue, or with "gpfit resume".
 package slurm
 
 import (

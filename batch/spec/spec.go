@@ -1,7 +1,7 @@
-// Package spec reads the text form of a batch, a YAML file that names data sets, kernels, seeds and
-// splits, and the options of their fits. [Parse] reads the file strictly, and [Batch.Expand] turns
-// it into jobs. [Options], and [Schema], a JSON Schema of the file for editors, are generated from
-// the table of package option and schema.base.json.
+// Package spec reads the YAML file of a batch: data sets, kernels, seeds and splits, and the
+// options of their fits. [Parse] reads the file strictly, and [Batch.Expand] turns it into jobs.
+// [Options], and [Schema], a JSON Schema of the file for editors, are generated from the table of
+// package option and schema.base.json.
 //
 // Options come from four places, and later ones override earlier ones: defaults, the
 // data set, the kernel, and overrides in their order. Tables of names and values

@@ -1,5 +1,4 @@
-// Command gpfit tunes the hyperparameters of exact Gaussian-process regression
-// on tables, and predicts with the result.
+// Command gpfit fits exact Gaussian processes to tables and predicts with them.
 //
 //	gpfit fit examples/co2.csv --split-mask examples/co2_mask.csv:1
 //	gpfit predict co2.gpfit examples/co2_new.csv

@@ -1,6 +1,5 @@
-// Package baseline fits the regressions that a Gaussian process is compared with: ridge,
-// Bayesian linear regression, the lasso, linear splines, kernel ridge regression and
-// regression on basis functions.
+// Package baseline fits the simpler regressions: ridge, Bayesian linear regression, the lasso,
+// linear splines, kernel ridge regression and regression on basis functions.
 //
 // A [Method] learns a [Model] from rows of numbers and their targets, and the model
 // predicts. Each method is a struct whose zero value is a sensible default, which chooses

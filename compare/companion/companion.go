@@ -1,6 +1,6 @@
-// Package companion reads and writes files of the simpler regressions that a Gaussian process is
-// compared with: a fitted method of package baseline with the columns and the scaling of its table. A file is one
-// JSON object. Start at [Load] and [Regression.Save].
+// Package companion reads and writes files of simpler regressions: a fitted method of package
+// baseline with the columns and the scaling of its table. A file is one JSON object. Start at
+// [Load] and [Regression.Save].
 package companion
 
 import (

@@ -1,5 +1,5 @@
-// Package shrinkage computes how the weights of ridge regression and of the lasso shrink as the
-// penalty grows: their path. Start at [Run].
+// Package shrinkage computes how weights shrink with the penalty: the paths of ridge regression and
+// of the lasso. Start at [Run].
 package shrinkage
 
 import (

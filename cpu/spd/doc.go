@@ -1,6 +1,6 @@
-// Package spd factors and inverts symmetric positive definite matrices of float64, close
-// to the speed of a matrix product. A [Symmetric] of order n takes little more than n² numbers
-// and holds, one after the other and side by side,
+// Package spd factors and inverts symmetric positive definite matrices. It comes close to the
+// speed of a matrix product, in float64. A [Symmetric] of order n takes little more than n²
+// numbers and holds, one after the other and side by side,
 //
 //	Σ, then its Cholesky factor L, in the lower triangle
 //	Σ⁻¹ in the upper triangle

@@ -1,5 +1,4 @@
-// Package cuda runs exact Gaussian processes on NVIDIA GPUs, as a backend of package
-// device. [Driver] finds devices and opens a [Device].
+// Package cuda is the device of NVIDIA GPUs. [Driver] finds devices and opens a [Device].
 //
 // The algorithm does not depend on the device. One n×n matrix holds L in its lower triangle, and U
 // = L⁻ᵀ and later Σ⁻¹ = U·Uᵀ in its upper one, as in package cpu. A [Workspace] is one job.

@@ -1,5 +1,5 @@
-// Package part is the contract between the method mpi and what computes with a rank's part of the covariance matrix Σ: the
-// blocks of a [Shape] that the rank has, on its processors or on its card.
+// Package part is the contract of a rank's part of Σ: it stands between the method mpi and the rank's
+// device. A part has the blocks of a [Shape] that the rank has, on its processors or on its card.
 package part
 
 import (

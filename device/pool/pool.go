@@ -1,6 +1,6 @@
-// Package pool finds places for fits on the cores and the accelerators of a machine: as many side by
-// side as the cores and the planned memory allow. Start with [New]. Package queue divides the jobs
-// between both sides.
+// Package pool finds places for fits on cores and accelerators: as many side by side as the cores
+// and the planned memory allow. Start with [New]. Package queue divides the jobs between both
+// sides.
 package pool
 
 import (

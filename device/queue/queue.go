@@ -1,4 +1,4 @@
-// Package queue divides jobs between the cores and the accelerators of a machine.
+// Package queue divides jobs between cores and accelerators.
 //
 // Both take jobs from one queue. Whoever is free takes the next job: accelerators the largest, cores the smallest. But a side
 // leaves a job that the other side would end sooner, even if it came last there ([Rates.Leaves]). So the queue ends no later than

@@ -1,6 +1,6 @@
-// Package tiling is the contract of devices that compute with tiles of a symmetric matrix: square blocks of one order, each a unit
-// of storage. A method that divides a matrix over memories or devices decides where tiles are and in which order they are
-// computed; the device has the arithmetic of a tile.
+// Package tiling is the contract of devices that compute with tiles: square blocks of one order,
+// each a unit of storage. A method that divides a matrix over memories or devices decides where
+// tiles are and in which order they are computed; the device has the arithmetic of a tile.
 package tiling
 
 import (

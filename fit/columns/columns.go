@@ -1,6 +1,6 @@
-// Package columns converts the results of a model to named columns and writes them in several
-// formats. [Predict] converts predictions of the rows of a table, [Sampling] joint draws, and
-// [LeaveOneOut] predictions of the training rows. [Sheet] writes them incrementally.
+// Package columns writes results as named columns, in several formats. [Predict] converts
+// predictions of the rows of a table, [Sampling] joint draws, and [LeaveOneOut] predictions of the
+// training rows. [Sheet] writes them incrementally.
 package columns
 
 import (

@@ -67,8 +67,8 @@ func DefaultParameters(s *Sample, m *Model) []*Parameter {
 	return all
 }
 
-// defaults chooses the start values and bounds of the parameters of a model on a sample. variance is what the model
-// has to explain.
+// defaults chooses the start values and bounds of the parameters of a model on a sample. variance is the variance that
+// the model has to explain.
 type defaults struct {
 	*Sample
 	model    *Model

@@ -1,3 +1,3 @@
-// Package summary holds the results of a fit, an evaluation, a profile or an update, as JSON
-// and as text for people.
+// Package summary holds reports as JSON and as text for people: of a fit, an evaluation, a profile
+// or an update.
 package summary

@@ -1,6 +1,6 @@
-// Package leavegroupout predicts the rows of each place from the rows of all other places. Rows with equal
-// inputs are at one place. Leave-one-out says little of them: the row that is left out has its twin
-// among the others, and a model that calls noise a part of the function seems to predict it.
+// Package leavegroupout predicts rows of each place from all other places. Rows with equal inputs
+// are at one place. Leave-one-out says little of them: the row that is left out has its twin among
+// the others, and a model that calls noise a part of the function seems to predict it.
 package leavegroupout
 
 import (

@@ -1,5 +1,4 @@
-// Package descent minimizes a function of log-parameters, such as a negative log
-// marginal likelihood, from given starts.
+// Package descent minimizes a function of log-parameters from given starts.
 //
 // [Minimize] takes a [Search] (functions, parameters, starts) and [Options], whose zero value is
 // the documented default, and returns a [Result]. A run consists of these layers:

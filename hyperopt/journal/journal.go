@@ -1,5 +1,4 @@
-// Package journal records the evaluations of a run in a file and replays them, so
-// that an interrupted run can continue.
+// Package journal records evaluations in a file and replays them: so an interrupted run continues.
 //
 // A journal is a log of evaluations, not of an optimizer's state: the run appends
 // one line for every value and gradient. A run that finds a journal starts from the

@@ -1,6 +1,6 @@
-// Package filelock locks open files against other processes, on Unix by flock, on
-// Windows by LockFileEx. A lock ends when its file is closed, and therefore when
-// its process is killed, so no lock is ever stale. Start with [Try].
+// Package filelock locks open files against other processes: on Unix by flock, on Windows by
+// LockFileEx. A lock ends when its file is closed, and therefore when its process is killed, so no
+// lock is ever stale. Start with [Try].
 package filelock
 
 import (

@@ -1,5 +1,5 @@
-// Package fuzzguard bounds the time and memory of one input in a fuzz target, because a parser that
-// takes seconds or gigabytes for a few bytes is as broken as one that panics.
+// Package fuzzguard bounds the time and memory of a fuzz input: a parser that takes seconds or
+// gigabytes for a few bytes is as broken as one that panics.
 package fuzzguard
 
 import (

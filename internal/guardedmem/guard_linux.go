@@ -1,4 +1,4 @@
-// Package guardedmem allocates memory between inaccessible pages, for tests of routines in assembly.
+// Package guardedmem allocates memory between inaccessible pages, for tests of assembly.
 package guardedmem
 
 import (

@@ -1,5 +1,4 @@
-// Package isa names the sets of instructions for which there are routines in assembly,
-// and chooses one.
+// Package isa chooses the set of instructions for routines in assembly.
 package isa
 
 import (

@@ -1,4 +1,4 @@
-// Package matrixrows takes rows out of matrices that are slices, and puts rows back.
+// Package matrixrows takes rows out of matrices and puts rows back.
 package matrixrows
 
 // Rows returns the given rows of the n×d row-major matrices in v, one matrix after the other; nil

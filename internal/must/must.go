@@ -1,5 +1,5 @@
-// Package must ends tests at errors that they do not expect, and has the checks and the loops that many
-// tests need.
+// Package must ends tests at unexpected errors. It has the checks and the loops that many tests
+// need.
 package must
 
 import (

@@ -1,5 +1,5 @@
-// Package textform scans and prints the text forms of kernels, mean functions and
-// priors: it has a scanner, errors with a mark below the fault, and lists.
+// Package textform scans and prints text forms of kernels, means and priors: it has a scanner,
+// errors with a mark below the fault, and lists.
 package textform
 
 import (

@@ -1,5 +1,5 @@
-// Package workers keeps worker threads that wait for the next piece of work, and waits for work that
-// cannot be interrupted.
+// Package workers keeps threads that wait for work. It also waits for work that cannot be
+// interrupted.
 //
 // A [Team] lends its workers to one call at a time. [Team.Run] costs about as much as a
 // few cache misses while the workers still spin, and the time of waking threads after

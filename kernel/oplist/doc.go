@@ -1,5 +1,5 @@
-// Package oplist builds, simplifies and evaluates lists of operations on the numbers of a pair of
-// points. A covariance function and its derivatives are compiled to such a list.
+// Package oplist simplifies and evaluates lists of operations on a pair of points. A covariance
+// function and its derivatives are compiled to such a list.
 //
 // A [List] is in single static assignment form: each value is an operation on
 // earlier values. Uniform values depend only on parameters and numbers and are

@@ -1,5 +1,4 @@
-// Package symbolic builds and differentiates covariance functions of a pair of points
-// as Gorgonia expressions.
+// Package symbolic builds covariance functions as Gorgonia expressions and differentiates them.
 //
 // A [Graph] has an input node for every feature of the pair (a squared distance, an inner product,
 // …) and for every parameter, and scalar nodes computed from them. These nodes use Gorgonia's ops,

@@ -1,8 +1,8 @@
-// Package markov is the exact method for one column and kernels that have finitely many states:
-// matern12, matern32, matern52, matern, cosine, linear, constant, and sums and products of these.
-// Such a process is the first coordinate of a linear stochastic differential equation, so that a
-// Kalman filter gives the likelihood, and sweeps over the sorted rows give Σ⁻¹b, the diagonal of Σ⁻¹,
-// the gradient and predictions: O(n·s³) operations and O(n·s²) memory for n rows and s states. All
+// Package markov is the exact method for series: one column and kernels of finitely many states, matern12,
+// matern32, matern52, matern, cosine, linear, constant, and sums and products of these. Such a
+// process is the first coordinate of a linear stochastic differential equation, so that a Kalman
+// filter gives the likelihood, and sweeps over the sorted rows give Σ⁻¹b, the diagonal of Σ⁻¹, the
+// gradient and predictions: O(n·s³) operations and O(n·s²) memory for n rows and s states. All
 // results equal the dense method's up to rounding.
 //
 // layout.go reads the states from a kernel. matern.go, gaps.go and transition.go compute how they change

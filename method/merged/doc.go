@@ -1,6 +1,5 @@
-// Package merged computes with the different rows of a table whose rows repeat: it gives the
-// results of the dense method, but for rounding, at the cost of the u different rows instead of
-// all n.
+// Package merged is the exact method for repeated rows: it gives the results of the dense method,
+// but for rounding, at the cost of the u different rows instead of all n.
 //
 // Rows with equal inputs have equal rows of K. With the noise variances d_i of the rows i of a
 // group, the weights w_i = 1/d_i, W = Σ w_i and the shares e_i = w_i/W,

@@ -1,6 +1,7 @@
-// Package tiles is the exact method for matrices that no single memory holds as a square. It stores the lower half of Σ
-// in square tiles ([tiling.Bank]) and computes with three passes over them in place: the factor L, its inverse
-// U = L⁻ᵀ, and Σ⁻¹ = UUᵀ, whose tiles are contracted with ∂K at once and never stored. For blocks i ≥ j of rows,
+// Package tiles is the exact method for matrices too large for one memory. It stores the lower half
+// of Σ in square tiles ([tiling.Bank]) and computes with three passes over them in place: the
+// factor L, its inverse U = L⁻ᵀ, and Σ⁻¹ = UUᵀ, whose tiles are contracted with ∂K at once and
+// never stored. For blocks i ≥ j of rows,
 //
 //	L_ij = (Σ_ij − Σ_k<j L_ik·L_jkᵀ)·L_jj⁻ᵀ          (factor.go)
 //	U_ji = −(Σ_j≤k<i U_jk·L_ikᵀ)·L_ii⁻ᵀ, in the place of L_ij  (contract.go)

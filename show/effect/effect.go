@@ -1,6 +1,6 @@
-// Package effect shows how the predictions of a model depend on one column of its table:
-// rows in which this column changes and the others keep a typical value, and the chart of
-// the predictions for these rows. Start with [Columns].
+// Package effect shows how predictions depend on one column: rows in which this column changes and
+// the others keep a typical value, and the chart of the predictions for these rows. Start with
+// [Columns].
 package effect
 
 import (

@@ -1,7 +1,7 @@
-// Package plotting draws the figures of the commands and pages, as SVG, PNG or PDF, in
-// one style. A [Figure] has one chart or several side by side, a [Chart] has layers, and
-// a [Layer] is a line, a band, points, error bars, bars, a rule or a coloured grid. Axes,
-// ticks, margins and the place of the legend follow from the data.
+// Package plotting draws figures in one style, as SVG, PNG or PDF. A [Figure] has one chart or
+// several side by side, a [Chart] has layers, and a [Layer] is a line, a band, points, error bars,
+// bars, a rule or a coloured grid. Axes, ticks, margins and the place of the legend follow from the
+// data.
 package plotting
 
 import (

@@ -1,7 +1,7 @@
-// Package feature says how the columns of a table become the features of a model: numbers as they
-// are, booleans as 0 and 1, categories as indicator columns or codes, dates and times of day in a
-// unit. [Rules] are the user's wishes for reading a training table. An [Encoding] is the
-// result: it is stored in the model, so that later tables are read in the same way.
+// Package feature says how columns become features of a model: numbers as they are, booleans as 0
+// and 1, categories as indicator columns or codes, dates and times of day in a unit. [Rules] are
+// the user's wishes for reading a training table. An [Encoding] is the result: it is stored in the
+// model, so that later tables are read in the same way.
 package feature
 
 import (

@@ -1,6 +1,5 @@
-// Package driver calls the part of the CUDA driver API that gpfit needs: devices,
-// memory, streams, events, modules and launches. Start with [Detect], which lists the
-// devices and explains why one cannot be used, and [Open].
+// Package driver calls the CUDA driver API: devices, memory, streams, events, modules and launches.
+// Start with [Detect], which lists the devices and explains why one cannot be used, and [Open].
 //
 // By default the package opens libcuda at run time, without cgo (package native). The
 // same binary uses a GPU if there is a driver and starts everywhere else, unlike a program

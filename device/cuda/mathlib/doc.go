@@ -1,6 +1,6 @@
-// Package mathlib calls the functions of cuBLAS and cuSOLVER that gpfit needs, in float64,
-// column-major, with 64-bit sizes. One side of a matrix can exceed 46,340, from which 32-bit
-// indices into it overflow. Start with [Load], then [Library.New] for each device and stream.
+// Package mathlib calls cuBLAS and cuSOLVER: in float64, column-major, with 64-bit sizes. One side
+// of a matrix can exceed 46,340, from which 32-bit indices into it overflow. Start with [Load],
+// then [Library.New] for each device and stream.
 //
 // Every build opens the libraries at run time. They must come from one toolkit: cuSOLVER uses
 // cuBLAS and cuSPARSE, which uses nvJitLink, and versions from different toolkits fail when they

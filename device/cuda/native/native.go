@@ -1,7 +1,7 @@
 //go:build linux && (amd64 || arm64) && !nogpu
 
-// Package native opens shared libraries and calls their functions by address, without
-// cgo. [Supported] reports whether this build can; if not, no library can be opened.
+// Package native opens shared libraries and calls their functions, without cgo. [Supported] reports
+// whether this build can; if not, no library can be opened.
 package native
 
 import (

@@ -1,7 +1,6 @@
-// Package waves decides which products of matrices a GPU computes side by side, and in which widths. A product of tiles
-// pays whole waves: the multiprocessors that its last wave leaves idle serve another product, if that does not wait
-// for it. An [Inversion] lists the products of an inverse in [Phase]s, and [Phase.Waves] counts what they take; nothing
-// here needs a GPU.
+// Package waves decides which products a GPU computes side by side, and their widths. A product of tiles pays whole waves: the multiprocessors that its last wave leaves idle
+// serve another product, if that does not wait for it. An [Inversion] lists the products of an
+// inverse in [Phase]s, and [Phase.Waves] counts what they take; nothing here needs a GPU.
 package waves
 
 import (

@@ -1,4 +1,4 @@
-// Package methodtest compares all results of a method for random problems with the results of plain formulas.
+// Package methodtest compares the results of a method with plain formulas.
 package methodtest
 
 import (

@@ -1,5 +1,5 @@
-// Package precise solves small linear systems in numbers of 400 bits, for tests that compare with the formulas of
-// textbooks. Start at [Ridge].
+// Package precise solves small linear systems in numbers of 400 bits: tests compare with the
+// formulas of textbooks. Start at [Ridge].
 package precise
 
 import "math/big"

@@ -1,6 +1,6 @@
-// Package auto chooses the kernel and the mean function of a model by the data. [Tune] tunes a
-// documented set of models on the same rows, from the parameters of the best so far, and compares
-// them by BIC. [Transform] does the same with transforms of the target.
+// Package auto chooses kernel and mean function by the data. [Tune] tunes a documented set of
+// models on the same rows, from the parameters of the best so far, and compares them by BIC.
+// [Transform] does the same with transforms of the target.
 package auto
 
 import (

@@ -1,6 +1,6 @@
-// Package pursuit finds rows that do not fit a Gaussian process, by relevance pursuit: such a
-// row gets a noise variance of its own (Ament, Santorella, Eriksson, Letham, Balandat & Bakshy,
-// Robust Gaussian processes via relevance pursuit, NeurIPS 2024).
+// Package pursuit finds rows that do not fit, by relevance pursuit: such a row gets a noise
+// variance of its own (Ament, Santorella, Eriksson, Letham, Balandat & Bakshy, Robust Gaussian
+// processes via relevance pursuit, NeurIPS 2024).
 package pursuit
 
 import (

@@ -1,6 +1,6 @@
-// Package sampler draws from a differentiable density by the No-U-Turn sampler, and says how far
-// the draws can be trusted. It knows nothing of Gaussian processes: a log density with its gradient
-// goes in, chains come out. Start at [Run]; [Summarize] describes the chains.
+// Package sampler draws from a density by the No-U-Turn sampler. It says how far the draws can be
+// trusted. It knows nothing of Gaussian processes: a log density with its gradient goes in, chains
+// come out. Start at [Run]; [Summarize] describes the chains.
 //
 // The sampler is NUTS (Hoffman & Gelman 2014) with multinomial sampling within a
 // trajectory and the generalized criterion for its end (Betancourt 2017), dual averaging

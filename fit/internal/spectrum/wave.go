@@ -1,5 +1,5 @@
-// Package spectrum finds the periods of waves in targets: by a periodogram, and as the periods of a kernel at which
-// the likelihood over few rows is lowest.
+// Package spectrum finds periods in targets: by a periodogram, and as the periods of a kernel at
+// which the likelihood over few rows is lowest.
 package spectrum
 
 import (

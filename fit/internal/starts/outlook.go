@@ -19,7 +19,7 @@ type outlook struct {
 	sizes    []float64 // mean variance of each term over the rows
 	variance float64   // of the targets
 	points   [][]float64
-	// levels and periods are what the data suggest, computed once if they are needed.
+	// levels and periods are suggestions of the data, computed once if they are needed.
 	levels  func() map[string]*leafLevels
 	periods func() map[string]*leafPeriods
 }

@@ -1,5 +1,5 @@
-// Package starts suggests where the fit of a problem begins, and what else it tries: [Of] returns starts that the data
-// suggest, and [Alternatives] other points to try from an optimum.
+// Package starts suggests starts of a fit and other points to try: [Of] returns starts that the
+// data suggest, and [Alternatives] other points to try from an optimum.
 package starts
 
 import (

@@ -1,4 +1,4 @@
-// Package hostmethod is the common part of the exact methods that compute only on the CPU: [Base] is the part of a
+// Package hostmethod is the common part of methods for the CPU: [Base] is the part of a
 // [device.Backend] that does not depend on the method.
 package hostmethod
 

@@ -1,5 +1,5 @@
-// Package host is a rank's part of the covariance matrix on its processors: it fills and contracts by evaluators of covariance
-// functions, and factors, solves and inverts by package engine.
+// Package host is a rank's part of Σ on its processors: it fills and contracts by evaluators of
+// covariance functions, and factors, solves and inverts by package engine.
 package host
 
 import (

@@ -1,5 +1,5 @@
-// Package message passes messages between the ranks of a program that a launcher of MPI has started, such as mpirun. It
-// opens the library of MPI when it is needed, without cgo, and knows the two binary interfaces that there are.
+// Package message passes messages between ranks of MPI: a launcher such as mpirun starts them. It opens the library of MPI when it is needed, without cgo, and knows the two binary
+// interfaces that there are.
 //
 // All calls of MPI, and of what builds on it, come from one thread: see [World.Do].
 package message

@@ -1,5 +1,5 @@
-// Package devices finds devices, compares them with the CPU, and measures from which size on
-// they are faster.
+// Package devices finds devices and compares them with the CPU: their results, and the size from
+// which on they are faster.
 package devices
 
 import (

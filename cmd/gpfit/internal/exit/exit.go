@@ -1,5 +1,4 @@
-// Package exit maps every error to the program's exit code, and marks errors that are
-// mistakes on the command line.
+// Package exit maps errors to exit codes. It marks errors that are mistakes on the command line.
 package exit
 
 import (

@@ -1,5 +1,5 @@
-// Package filecheck checks files that gpfit has written against themselves and against one another: models,
-// checkpoints, and run directories. Start at [Path].
+// Package filecheck checks whether files of gpfit are whole: models, checkpoints, and run
+// directories. Start at [Path].
 package filecheck
 
 import (

@@ -1,5 +1,5 @@
-// Package flags turns the table of options into the flags of commands, with their
-// variables, help and completion. Start at [Set.Add].
+// Package flags makes flags from the table of options: with their variables, help and
+// completion. Start at [Set.Add].
 package flags
 
 import (

@@ -1,5 +1,4 @@
-// Package launch runs a batch on this machine or submits it to Slurm. The commands that
-// run batches share it.
+// Package launch runs a batch here or submits it to Slurm. The commands that run batches share it.
 package launch
 
 import (

@@ -1,4 +1,4 @@
-// Package messages prints notes, warnings and the progress of long work on standard error.
+// Package messages prints notes, warnings and progress on standard error.
 package messages
 
 import (

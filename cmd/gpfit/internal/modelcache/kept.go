@@ -1,4 +1,4 @@
-// Package modelcache holds models, and what predicts with them, between the commands of one process.
+// Package modelcache keeps models and their predictors between commands of one process.
 package modelcache
 
 import (

@@ -1,5 +1,5 @@
-// Package ranks runs the program where a launcher of MPI, such as mpirun, has started it several times: the first process,
-// rank 0, runs the command, and the others compute for it.
+// Package ranks runs the program as ranks of MPI: a launcher such as mpirun starts them. The first
+// process, rank 0, runs the command, and the others compute for it.
 package ranks
 
 import (

@@ -1,5 +1,5 @@
-// Package reference writes the reference of the commands, as manual pages and as Markdown, from the
-// definitions that the commands and their help have. Start at [Markdown] and [Man].
+// Package reference writes the reference of the commands: manual pages and Markdown, from the
+// definitions of the commands and their help. Start at [Markdown] and [Man].
 //
 // The writers of cobra do not serve here: they know no headings of flags, print Go's
 // defaults, read the descriptions as Markdown, where the products in formulas become

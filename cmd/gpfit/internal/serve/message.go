@@ -1,5 +1,6 @@
-// Package serve runs commands that another process sends, until it closes its pipe. The Python
-// package keeps such a process, so that a call needs no start of a program and models stay loaded.
+// Package serve runs commands that another process sends: it ends when that process closes its
+// pipe. The Python package keeps such a process, so that a call needs no start of a program and
+// models stay loaded.
 //
 // Messages are JSON objects in UTF-8, each after its length in bytes as four bytes, the highest
 // first. The process that serves begins with a [Hello]. It then reads [Request] and writes [Event] and

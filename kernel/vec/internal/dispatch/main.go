@@ -1,5 +1,5 @@
-// Command dispatch writes the functions of package vec that call the routines of the active
-// variant: dispatch_amd64.go and dispatch_other.go. It runs in the folder of the package.
+// Command dispatch writes the functions that call vec's active variant:
+// dispatch_amd64.go and dispatch_other.go. It runs in the folder of the package.
 //
 // A routine in assembly, such as log512, belongs to the function in Go with the name logGo. Its
 // parameters have the same names; a slice is a pointer there, and an int that the function
