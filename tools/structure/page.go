@@ -86,9 +86,8 @@ func relative(path string) (name string, ours bool) {
 
 const pageHead = `# Packages
 
-The packages of the Go module, by floors: a folder imports only folders below it, and what one folder alone uses
-stands in its ` + "`internal`" + `. Other modules may rely on the packages with a star; the others can change
-at any time. ` + "`" + PageCommand + "`" + ` writes this page from the package comments.
+The packages by floors: a folder imports only folders below it, and keeps what only it uses in its ` + "`internal`" + `.
+Other modules may rely on packages with a star. ` + "`" + PageCommand + "`" + ` writes this page.
 
 | package | | what it does |
 |---|---|---|
