@@ -91,7 +91,7 @@ type Options struct {
 	MaxEvals *int `yaml:"max_evals,omitempty" json:"max_evals,omitempty"`
 	// ToleranceNats: end a descent over all rows when it can lower the objective by no more than this; 0 descends until the gradient vanishes or rounding hides the objective's changes.
 	ToleranceNats *float64 `yaml:"tolerance_nats,omitempty" json:"tolerance_nats,omitempty"`
-	// Optimizer: method of descent; methods other than lbfgs are for comparison.
+	// Optimizer: method of descent.
 	Optimizer *string `yaml:"optimizer,omitempty" json:"optimizer,omitempty"`
 	// Coarse: tune on growing random subsets before all rows; auto does so from 2,000 rows on. The end may lie above the one of a plain descent from the start values; check is auto with that descent besides, keeps the lower end and warns if it was the plain one.
 	Coarse *string `yaml:"coarse,omitempty" json:"coarse,omitempty"`

@@ -20,7 +20,6 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
-	"gpfit/hyperopt/descent"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
@@ -211,9 +210,6 @@ func options(rng *rand.Rand, n, d int) problem.Options {
 	o.StdErrors = o.Objective != problem.LOO && often(rng, 1)
 	o.LeaveOneOut = often(rng, 1)
 	o.Settings = hyperopt.Settings{MaxEvaluations: 8, Seed: rng.Uint64N(1000)}
-	if often(rng, 2) {
-		o.Settings.Method = pick(rng, descent.Methods()...)
-	}
 	if often(rng, 1) {
 		o.Settings.Restarts = 2
 	}

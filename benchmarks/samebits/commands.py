@@ -139,8 +139,6 @@ entry("restarts-5-tiny", f"{T} --restarts 5 --seed 7")
 entry("restarts-5-coarse-off", f"{FEW} --kernel 'rbf(ard)' --restarts 5 --coarse off")
 entry("restarts-race", f"{CO2} --kernel 'rbf + rbf*periodic' --features year --restarts 5 --max-evals 40 --seed 2 --json")
 entry("coarse-on", f"{CO2} --coarse on --restarts 2", "fit @co2.csv --coarse on --json --quiet --out j.gpfit")
-entry("optimizer-adam", f"{CO2} --optimizer adam --max-evals 40")
-entry("optimizer-nelder-mead", f"{CO2} --optimizer nelder-mead --max-evals 60 --json")
 entry("threads", f"{CO2} --threads 1 --max-evals 10 --json", "nlml @co2.csv --threads 2 --json", "nlml @co2.csv --threads 4 --json")
 entry("cpu-avx2", f"GPFIT_CPU=avx2 {CO2} --kernel 'rbf(ard) + matern32' --max-evals 10 --json", "GPFIT_CPU=avx2 predict m.gpfit @co2_new.csv")
 entry("cpu-generic", f"GPFIT_CPU=generic {FEW} --kernel 'rbf(ard) + matern32' --max-evals 10 --json", "GPFIT_CPU=generic predict m.gpfit @co2_new.csv",
@@ -164,7 +162,6 @@ WIDE = " ".join(f"--bounds {name}=1e-12:1e12" for name in
                 ["k1.lengthscale", "k2.lengthscale", "k1.signal_variance", "k2.signal_variance", "noise_variance"])
 entry("wide-ard-flag", f"{CO2} --kernel 'matern52 + rq' --ard --max-evals 40 --bounds k2.alpha=1e-12:1e12 {WIDE} --json")
 entry("wide-sum", f"{CO2} --features year --kernel 'rbf + matern32' {WIDE} --restarts 4 --json")
-entry("wide-adam", f"{FEW} --kernel 'rbf + matern32' {WIDE} --optimizer adam --max-evals 30 --coarse off --json")
 entry("wide-energy", f"fit @energy.csv.gz --kernel 'rbf + matern32' --ard {WIDE} --coarse on --max-evals 40 --json --out m.gpfit", needs="shared")
 
 # --- Checkpoints -------------------------------------------------------------

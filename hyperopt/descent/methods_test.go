@@ -71,8 +71,7 @@ func TestMethodsWithinBounds(t *testing.T) {
 					}
 					continue
 				}
-				// Adam's last steps and a simplex end near the minimum.
-				if tol := 0.02; math.Abs(z-want) > tol {
+				if tol := 2e-4; math.Abs(z-want) > tol { // twice the gradient's tolerance, with curvatures from 1 on
 					r.Fatalf("%s: component %d is %v, want %v (%v after %+v)", m.Name(), i, z, want, result.Status, result.Evaluations)
 				}
 			}
@@ -90,8 +89,7 @@ func TestMethodsEnd(t *testing.T) {
 		for _, limit := range []int{1, 2, 7} {
 			b := &bowl{a: []float64{1, 2, -1}, lo: -9, hi: 9}
 			r, err := minimizeArrays(t.Context(), arrays{Objective: b, Start: []float64{0, 0, 0}}, how{Method: m, MaxEvaluations: limit})
-			// Nelder-Mead evaluates the best point again for its gradient.
-			if err != nil || r.Status != StatusMaxEvaluations || r.X == nil || b.values > limit+1 {
+			if err != nil || r.Status != StatusMaxEvaluations || r.X == nil || b.values > limit {
 				t.Errorf("%s: limit %d: %v, %v, %d values", m.Name(), limit, r.Status, err, b.values)
 			}
 		}

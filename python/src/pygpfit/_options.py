@@ -846,7 +846,7 @@ class FitOptions(TypedDict, total=False):
     restarts: int | None
     max_evals: int | None
     tolerance_nats: float | None
-    optimizer: Literal["lbfgs", "adam", "nelder-mead"] | None
+    optimizer: Literal["lbfgs"] | None
     coarse: bool | Literal["auto", "on", "off", "check"] | None
     checkpoint: str | os.PathLike[str] | None
     experts: str | int | None
@@ -1130,7 +1130,7 @@ class ProfileOptions(TypedDict, total=False):
     restarts: int | None
     max_evals: int | None
     tolerance_nats: float | None
-    optimizer: Literal["lbfgs", "adam", "nelder-mead"] | None
+    optimizer: Literal["lbfgs"] | None
     coarse: bool | Literal["auto", "on", "off", "check"] | None
     out: str | os.PathLike[str] | None
     format: Literal["csv", "jsonl", "json", "parquet", "npy"] | None

@@ -154,8 +154,7 @@ class FitParameters(BaseEstimator):
         this; 0 descends until the gradient vanishes or rounding hides the objective's
         changes (nats)
     optimizer : word, default "lbfgs"
-        method of descent; methods other than lbfgs are for comparison: lbfgs, adam,
-        nelder-mead
+        method of descent: lbfgs
     coarse : word, default "auto"
         tune on growing random subsets before all rows; auto does so from 2,000 rows on.
         The end may lie above the one of a plain descent from the start values; check is
@@ -265,7 +264,7 @@ class FitParameters(BaseEstimator):
         restarts: int | None = 0,
         max_evals: int | None = None,
         tolerance_nats: float | None = None,
-        optimizer: Literal["lbfgs", "adam", "nelder-mead"] | None = "lbfgs",
+        optimizer: Literal["lbfgs"] | None = "lbfgs",
         coarse: bool | Literal["auto", "on", "off", "check"] | None = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
         experts: str | int | None = None,

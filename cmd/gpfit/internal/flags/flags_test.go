@@ -87,7 +87,7 @@ func TestWrap(t *testing.T) {
 // mistake, and that an accepted word is one that the help lists.
 func FuzzLine(f *testing.F) {
 	for _, line := range []string{
-		"--kernel\nrbf(ard) + matern32\n--mean\nlinear\n--set\nlengthscale=2", "--standardize\nxyz", "--coarse=off\n--optimizer=adam",
+		"--kernel\nrbf(ard) + matern32\n--mean\nlinear\n--set\nlengthscale=2", "--standardize\nxyz", "--coarse=off\n--optimizer=lbfgs",
 		"--max-jitter\n1e-6\n--noise\nnone", "--features\na,\"b,c\",0-3\n--target\ny,z", "--scores\nloo,cv\n--folds\n5", "--split-mask\n:1",
 		"--subsample\n-1", "--max-evals\n99999999999999999999", "--seed\n-1", "--restarts\n0x10", "--unknown", "--folds\n1", "-",
 	} {
