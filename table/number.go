@@ -8,69 +8,16 @@ import (
 	"strings"
 )
 
-// parseNumber parses a decimal number as [strconv.ParseFloat] does, correctly
-// rounded, but rejects hexadecimal floats, underscores and words such as Inf. It
-// reports whether b is a finite number. It does not allocate.
+// parseNumber parses a decimal number as [strconv.ParseFloat] does, but rejects hexadecimal
+// floats, underscores and words such as Inf. It reports whether b is a finite number. It
+// does not allocate.
 func parseNumber(b []byte) (float64, bool) {
-	if v, ok := parseShort(b); ok {
-		return v, true
-	}
 	if !decimalDigits(b) {
 		return 0, false
 	}
 	// The conversion stays on the stack, because ParseFloat copies the text of its errors.
 	v, err := strconv.ParseFloat(string(b), 64)
 	return v, err == nil
-}
-
-// parseShort parses numbers without an exponent whose digits, without the point, form
-// an integer of at most 18 digits and up to 2⁵³. That integer and the power of ten
-// are exact in float64, so that their quotient is correctly rounded (Clinger 1990,
-// "How to read floating point numbers accurately").
-func parseShort(b []byte) (float64, bool) {
-	i, negative := 0, false
-	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
-		i, negative = 1, b[0] == '-'
-	}
-	// 18 digits do not overflow 64 bits.
-	const most = 18 + 1
-	if len(b) == i || len(b)-i > most {
-		return 0, false
-	}
-	var digits uint64
-	point := -1
-	for ; i < len(b); i++ {
-		c := b[i] - '0'
-		if c > 9 {
-			if b[i] != '.' || point >= 0 {
-				return 0, false
-			}
-			point = i
-			continue
-		}
-		digits = 10*digits + uint64(c)
-	}
-	if digits > 1<<53 {
-		return 0, false
-	}
-	v := float64(digits)
-	if point >= 0 {
-		decimals := len(b) - 1 - point
-		if len(b) == 1 || len(b) == 2 && (b[0] == '-' || b[0] == '+') {
-			return 0, false // a point alone
-		}
-		v /= powersOfTen[decimals]
-	}
-	if negative {
-		v = -v
-	}
-	return v, true
-}
-
-// powersOfTen are exact in float64.
-var powersOfTen = [...]float64{
-	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10,
-	1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
 }
 
 // decimalDigits reports whether b consists only of characters of decimal numbers.
