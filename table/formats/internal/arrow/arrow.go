@@ -109,7 +109,7 @@ func (in *rows) load() error {
 		in.batch.Release()
 		in.batch = nil
 	}
-	if err := in.footer.checkBatch(in.next); err != nil {
+	if err := in.footer.checkMessage(in.footer.batches, in.next); err != nil {
 		return err
 	}
 	in.memory.used = 0

@@ -87,7 +87,7 @@ func TestErrors(t *testing.T) {
 		{types, "word", `types.arrow: column 1 ("word"): holds utf8 values, not numbers`, nil},
 		{tabletest.Files + "empty.arrow", "a", `empty.arrow: the Arrow file has no rows`, nil},
 		{write("cut.arrow", whole[:len(whole)-3]), "a", `cut.arrow: the Arrow file is damaged: it is cut short: it does not end as Arrow files do`, nil},
-		{write("short.arrow", whole[:12]), "a", `short.arrow: the Arrow file is damaged: it is cut short`, nil},
+		{write("short.arrow", whole[:12]), "a", `short.arrow: the Arrow file is damaged: it is cut short: it does not end as Arrow files do`, nil},
 	} {
 		got, err := read(c.path, table.Options{Features: []string{c.features}, Columns: c.rules})
 		if got != nil || !errors.As(err, new(*table.Error)) || !strings.HasSuffix(err.Error(), c.want) {

@@ -12,65 +12,59 @@ import (
 	"gpfit/internal/hostmem"
 )
 
-// The library allocates what the metadata of a file claims. These checks come first: a
-// count in the metadata must fit in its bytes. Slots have the numbers of Schema.fbs, File.fbs and
-// Message.fbs of the Arrow format, version 1.5.
+// The library checks that blocks lie in the file, and recovers from references that leave the
+// metadata, but allocates what counts in the metadata claim. These checks come first: such a count
+// must fit in its bytes. Slots have the numbers of Schema.fbs, File.fbs and Message.fbs of the Arrow
+// format, version 1.5.
 
 // footer is the metadata at the end of a file.
 type footer struct {
 	file    io.ReaderAt
 	size    int64
-	batches []block
-	fields  int // checked so far
+	root    record
+	batches flatbuffers.UOffsetT // where the blocks of batches begin
+	fields  int                  // checked so far
 }
-
-// block is the place of a message.
-type block struct{ offset, meta, body int64 }
 
 const (
 	mostFields = 1 << 16 // with their children
 	mostDepth  = 32
+	blockSize  = 24
 )
 
 // readFooter reads and checks the footer, and the dictionaries that it names.
 func readFooter(file io.ReaderAt, size int64) (*footer, error) {
 	const tail = 4 + len(magic)
 	var end [tail]byte
-	if size < int64(tail)+8 {
-		return nil, errors.New("it is cut short")
-	}
-	if _, err := file.ReadAt(end[:], size-int64(tail)); err != nil {
+	if _, err := file.ReadAt(end[:], max(0, size-int64(tail))); err != nil && err != io.EOF {
 		return nil, err
 	}
 	if string(end[4:]) != magic {
 		return nil, errors.New("it is cut short: it does not end as Arrow files do")
 	}
 	length := int64(binary.LittleEndian.Uint32(end[:4]))
-	if length < 4 || length > size-int64(tail)-8 {
+	if length > size {
 		return nil, errors.New("its footer is longer than the file")
 	}
 	bytes := make([]byte, length)
 	if _, err := file.ReadAt(bytes, size-int64(tail)-length); err != nil {
 		return nil, err
 	}
-	f, root := &footer{file: file, size: size}, record{flatbuffers.Table{Bytes: bytes, Pos: flatbuffers.GetUOffsetT(bytes)}}
-	schema, ok := root.child(6)
+	f := &footer{file: file, size: size, root: rootOf(bytes)}
+	schema, ok := f.root.child(6)
 	if !ok {
 		return nil, errors.New("it has no schema")
 	}
 	if err := errors.Join(f.checkFields(schema, 6, 0), schema.checkCount(8, 4)); err != nil {
 		return nil, err
 	}
-	dictionaries, err := root.blocks(8)
-	if err != nil {
-		return nil, err
+	dictionaries, n, err := f.root.vector(8, blockSize)
+	for i := 0; i < n && err == nil; i++ {
+		err = f.checkMessage(dictionaries, i)
 	}
-	for _, b := range dictionaries {
-		if err := f.checkMessage(b); err != nil {
-			return nil, err
-		}
+	if err == nil {
+		f.batches, _, err = f.root.vector(10, blockSize)
 	}
-	f.batches, err = root.blocks(10)
 	return f, err
 }
 
@@ -88,44 +82,26 @@ func (f *footer) checkFields(of record, slot flatbuffers.VOffsetT, depth int) er
 		if err := errors.Join(field.checkCount(16, 4), f.checkFields(field, 14, depth+1)); err != nil {
 			return err
 		}
-		if field.GetByteSlot(8, 0) != unionType {
-			continue
-		}
-		if union, ok := field.child(10); ok {
-			if err := union.checkCount(6, 4); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
 
-// unionType is the number of unions in Schema.fbs; their table lists ids.
-const unionType = 14
-
-// checkBatch checks the metadata of a batch.
-func (f *footer) checkBatch(i int) error {
-	if i >= len(f.batches) {
-		return errors.New("batches are missing")
-	}
-	return f.checkMessage(f.batches[i])
-}
-
-// checkMessage checks the metadata of a batch or dictionary.
-func (f *footer) checkMessage(b block) error {
-	if b.offset < 0 || b.meta < 12 || b.body < 0 || b.offset > f.size || b.meta > f.size-b.offset || b.body > f.size-b.offset-b.meta {
+// checkMessage checks the metadata of a batch or dictionary, of block i of those that begin at start.
+func (f *footer) checkMessage(start flatbuffers.UOffsetT, i int) error {
+	block := start + flatbuffers.UOffsetT(blockSize*i)
+	length := int64(f.root.GetInt32(block + 8))
+	if length < 12 || length > f.size {
 		return errors.New("a block lies outside of the file")
 	}
-	bytes := make([]byte, b.meta)
-	if _, err := f.file.ReadAt(bytes, b.offset); err != nil {
+	bytes := make([]byte, length)
+	if _, err := f.file.ReadAt(bytes, f.root.GetInt64(block)); err != nil {
 		return err
 	}
 	// The length of the metadata precedes it; since version 0.15 after a marker.
 	if binary.LittleEndian.Uint32(bytes) == 0xffffffff {
 		bytes = bytes[4:]
 	}
-	bytes = bytes[4:]
-	message := record{flatbuffers.Table{Bytes: bytes, Pos: flatbuffers.GetUOffsetT(bytes)}}
+	message := rootOf(bytes[4:])
 	batch, ok := message.child(8)
 	if !ok {
 		return errors.New("a message is empty")
@@ -136,20 +112,14 @@ func (f *footer) checkMessage(b block) error {
 			return errors.New("a dictionary is empty")
 		}
 	}
-	if err := errors.Join(message.checkCount(12, 4), batch.checkCount(6, 16)); err != nil {
-		return err
-	}
-	_, buffers, err := batch.vector(8, 16)
-	if err != nil {
-		return err
-	}
-	start, n, err := batch.vector(12, 8)
-	if err != nil {
+	counts, n, err := batch.vector(12, 8)
+	if err = errors.Join(err, message.checkCount(12, 4)); err != nil {
 		return err
 	}
 	for i := range n {
-		if count := batch.GetInt64(start + flatbuffers.UOffsetT(8*i)); count < 0 || count > int64(buffers) {
-			return fmt.Errorf("a column claims %d buffers of %d", count, buffers)
+		// The metadata have 16 bytes for each buffer.
+		if count := batch.GetInt64(counts + flatbuffers.UOffsetT(8*i)); count < 0 || count > length/16 {
+			return fmt.Errorf("a column claims %d buffers", count)
 		}
 	}
 	return nil
@@ -157,6 +127,11 @@ func (f *footer) checkMessage(b block) error {
 
 // record is a table of FlatBuffers.
 type record struct{ flatbuffers.Table }
+
+// rootOf returns the table to which the first bytes refer.
+func rootOf(bytes []byte) record {
+	return record{flatbuffers.Table{Bytes: bytes, Pos: flatbuffers.GetUOffsetT(bytes)}}
+}
 
 // child returns the table in a slot.
 func (r record) child(slot flatbuffers.VOffsetT) (record, bool) {
@@ -184,18 +159,6 @@ func (r record) vector(slot flatbuffers.VOffsetT, size int) (start flatbuffers.U
 func (r record) checkCount(slot flatbuffers.VOffsetT, size int) error {
 	_, _, err := r.vector(slot, size)
 	return err
-}
-
-// blocks returns the blocks in a slot of a footer.
-func (r record) blocks(slot flatbuffers.VOffsetT) ([]block, error) {
-	const size = 24
-	start, n, err := r.vector(slot, size)
-	out := make([]block, n)
-	for i := range out {
-		at := start + flatbuffers.UOffsetT(size*i)
-		out[i] = block{r.GetInt64(at), int64(r.GetInt32(at + 8)), r.GetInt64(at + 16)}
-	}
-	return out, err
 }
 
 // allocator limits what a batch may take, because compressed buffers say how long they are.

@@ -1,15 +1,16 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 
 	"gpfit/internal/hostmem"
 )
@@ -39,10 +40,7 @@ var expansion = map[format.CompressionCodec]int64{
 // the footer, before the library allocates memory for them.
 func checkFooter(r io.ReaderAt, size int64) error {
 	var end [8]byte
-	if size < 12 {
-		return errors.New("it is cut short")
-	}
-	if _, err := r.ReadAt(end[:], size-8); err != nil {
+	if _, err := r.ReadAt(end[:], max(0, size-8)); err != nil && err != io.EOF {
 		return err
 	}
 	if string(end[4:]) != magic {
@@ -56,9 +54,8 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	if _, err := r.ReadAt(text, size-8-length); err != nil {
 		return err
 	}
-	t := thriftWalk{text: text}
-	if t.structure(0); t.failed() {
-		return errors.New("its footer is invalid")
+	if _, err := walk(text); err != nil {
+		return fmt.Errorf("its footer is invalid: %w", err)
 	}
 	return nil
 }
@@ -74,13 +71,7 @@ type chunk struct {
 // check compares the claims in the page headers with the file, the rows and the
 // memory before the library reads the pages.
 func (c *chunk) check() error {
-	at := c.meta.DataPageOffset
-	if d := c.meta.DictionaryPageOffset; d != 0 {
-		if d < 0 || d > at {
-			return fmt.Errorf("a column has its dictionary at byte %d and its data at byte %d", d, at)
-		}
-		at = d
-	}
+	at := cmp.Or(c.meta.DictionaryPageOffset, c.meta.DataPageOffset)
 	end := at + c.meta.TotalCompressedSize
 	if at < 0 || end < at || end > c.size {
 		return fmt.Errorf("a column spans bytes %d to %d in a file of %d", at, end, c.size)
@@ -101,9 +92,7 @@ func (c *chunk) check() error {
 // checkPage checks one page of a chunk that ends at the byte end.
 func (c *chunk) checkPage(p pageClaims, end int64) error {
 	switch {
-	case p.compressed < 0 || p.uncompressed < 0 || p.values < 0 || p.levels < 0 || p.levels > p.compressed:
-		return errors.New("a page has a negative size")
-	case p.compressed > end-p.data:
+	case p.compressed > end-p.data || p.levels > p.compressed:
 		return fmt.Errorf("a page of %d bytes is longer than its column", p.compressed)
 	case p.values > c.rows:
 		return fmt.Errorf("a page has %d values in a group of %d rows", p.values, c.rows)
@@ -112,16 +101,34 @@ func (c *chunk) checkPage(p pageClaims, end int64) error {
 	case p.uncompressed > c.mostUnpacked(p):
 		return fmt.Errorf("a page of %d bytes claims to unpack to %d", p.compressed, p.uncompressed)
 	}
-	if c.meta.Codec != format.Lz4Raw {
+	return c.checkBlock(p)
+}
+
+// checkBlock checks the block of a page in Snappy, for which the library takes the memory that the
+// block claims, or in LZ4, for which it takes ever more if the block is invalid.
+func (c *chunk) checkBlock(p pageClaims) error {
+	length := p.compressed - p.levels
+	switch {
+	case p.plain:
+		return nil
+	case c.meta.Codec == format.Snappy: // a block begins with its unpacked length
+		length = min(length, binary.MaxVarintLen64)
+	case c.meta.Codec != format.Lz4Raw:
 		return nil
 	}
-	text := make([]byte, p.compressed)
-	if _, err := c.file.ReadAt(text, p.data); err != nil && err != io.EOF {
+	block := make([]byte, length)
+	if _, err := c.file.ReadAt(block, p.data+p.levels); err != nil && err != io.EOF {
 		return err
 	}
-	// The library takes ever more memory for an invalid LZ4 block.
-	if n := lz4Length(text[p.levels:]); n < 0 || n > maxPageBytes {
-		return errors.New("a page is not an LZ4 block")
+	if c.meta.Codec == format.Snappy {
+		if unpacked, _ := binary.Uvarint(block); unpacked > uint64(p.uncompressed) {
+			return fmt.Errorf("a page of %d bytes claims to unpack to %d", p.compressed, unpacked)
+		}
+		return nil
+	}
+	// A block needs a byte, even if it is empty.
+	if _, err := lz4.UncompressBlock(block, make([]byte, p.uncompressed+1)); err != nil {
+		return errors.New("a page is not an LZ4 block of its size")
 	}
 	return nil
 }
@@ -147,6 +154,7 @@ type pageClaims struct {
 	data                             int64 // where its bytes begin
 	compressed, uncompressed, values int64
 	levels                           int64 // uncompressed bytes of a page of version 2
+	plain                            bool  // not compressed, in a page of version 2
 }
 
 // readPage reads the page header at an offset.
@@ -158,184 +166,107 @@ func readPage(r io.ReaderAt, at, end int64) (pageClaims, error) {
 		if n == 0 || err != nil && err != io.EOF {
 			return pageClaims{}, err
 		}
-		t := thriftWalk{text: text[:n]}
-		t.structure(0)
-		if t.short && n == len(text) && window < min(most, end-at) {
+		length, err := walk(text[:n])
+		if isShort(err) && n == len(text) && window < min(most, end-at) {
 			continue
 		}
 		var h format.PageHeader
-		if t.failed() || thrift.Unmarshal(new(thrift.CompactProtocol), text[:t.at], &h) != nil {
+		if err != nil || thrift.Unmarshal(new(thrift.CompactProtocol), text[:length], &h) != nil {
 			return pageClaims{}, errors.New("the header of a page cannot be read")
 		}
-		v2 := h.DataPageHeaderV2.V
+		v1, v2, dictionary := h.DataPageHeader.V, h.DataPageHeaderV2.V, h.DictionaryPageHeader.V
+		if min(h.CompressedPageSize, h.UncompressedPageSize, v1.NumValues, v2.NumValues, dictionary.NumValues, v2.DefinitionLevelsByteLength, v2.RepetitionLevelsByteLength) < 0 {
+			return pageClaims{}, errors.New("a page has a negative size")
+		}
 		return pageClaims{
-			data: at + int64(t.at), compressed: int64(h.CompressedPageSize), uncompressed: int64(h.UncompressedPageSize),
-			values: mostUnlessNegative(h.DataPageHeader.V.NumValues, h.DictionaryPageHeader.V.NumValues, v2.NumValues),
-			levels: int64(v2.DefinitionLevelsByteLength) + int64(v2.RepetitionLevelsByteLength),
+			data: at + int64(length), compressed: int64(h.CompressedPageSize), uncompressed: int64(h.UncompressedPageSize),
+			values: int64(max(v1.NumValues, v2.NumValues, dictionary.NumValues)),
+			levels: int64(v2.DefinitionLevelsByteLength) + int64(v2.RepetitionLevelsByteLength), plain: v2.IsCompressed.Valid && !v2.IsCompressed.V,
 		}, nil
 	}
 }
 
-// mostUnlessNegative returns the largest number, or a negative one.
-func mostUnlessNegative(counts ...int32) int64 {
-	if least := slices.Min(counts); least < 0 {
-		return int64(least)
-	}
-	return int64(slices.Max(counts))
+// walk returns the length of a structure in Thrift's compact protocol, the format of Parquet's footer
+// and page headers, at the beginning of text. The Parquet library allocates as much as the length of
+// a list claims, and recurs as deep as structures are nested: walk allows as many elements as there are
+// bytes, and thriftDepth levels.
+func walk(text []byte) (length int, err error) {
+	w := walker{new(thrift.CompactProtocol).NewReaderFromBytes(text), len(text)}
+	err = w.structure(0)
+	return w.BytesRead(), err
 }
 
-// lz4Length returns the unpacked length of a raw LZ4 block, or −1 if the block is
-// invalid (lz4_Block_format.md). A block consists of sequences of literals and a copy
-// of earlier bytes; the last sequence has only literals.
-func lz4Length(b []byte) int {
-	length := func(n int) int {
-		for more := n == 15; more; {
-			if len(b) == 0 {
-				return -1
+// thriftDepth is the largest depth of nested values.
+const thriftDepth = 32
+
+// isShort reports whether a walk ended because the text ends within the structure.
+func isShort(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+// walker reads values of a text of size bytes and forgets them.
+type walker struct {
+	thrift.BytesReader
+	size int
+}
+
+func (w walker) structure(depth int) error {
+	for {
+		field, err := w.ReadField()
+		switch {
+		case err != nil || field.Type == thrift.STOP:
+			return err
+		case field.Type == thrift.TRUE || field.Type == thrift.FALSE: // as a field it is its type
+		default:
+			if err := w.value(field.Type, depth+1); err != nil {
+				return err
 			}
-			n, more = n+int(b[0]), b[0] == 255
-			b = b[1:]
 		}
-		return n
 	}
-	out := 0
-	for len(b) > 0 {
-		token := b[0]
-		b = b[1:]
-		literals := length(int(token >> 4))
-		if literals < 0 || literals > len(b) {
-			return -1
-		}
-		out, b = out+literals, b[literals:]
-		if len(b) == 0 {
-			return out
-		}
-		if len(b) < 2 {
-			return -1
-		}
-		offset := int(binary.LittleEndian.Uint16(b))
-		b = b[2:]
-		match := length(int(token & 15))
-		if match < 0 || offset == 0 || offset > out || len(b) == 0 {
-			return -1
-		}
-		out += match + 4
-	}
-	return out
 }
 
-// thriftWalk walks a structure in Thrift's compact protocol, the format of Parquet's footer and
-// page headers, without allocating memory for it. The Parquet library allocates as much as a length
-// claims before it checks that there are that many bytes.
-type thriftWalk struct {
-	text []byte
-	at   int
-	// short says that the text ends within the structure; bad says that it is invalid.
-	short, bad bool
-}
-
-// The types of the compact protocol.
-const (
-	thriftStop, thriftTrue, thriftFalse, thriftByte = 0, 1, 2, 3
-	thriftInt16, thriftInt64, thriftDouble          = 4, 6, 7
-	thriftBinary, thriftList, thriftSet, thriftMap  = 8, 9, 10, 11
-	thriftStruct, thriftUUID                        = 12, 13
-	thriftDepth                                     = 32
-)
-
-func (r *thriftWalk) failed() bool { return r.short || r.bad }
-
-// skip skips n bytes.
-func (r *thriftWalk) skip(n uint64) {
-	if n > uint64(len(r.text)-r.at) {
-		r.short = true
-		return
-	}
-	r.at += int(n)
-}
-
-func (r *thriftWalk) next() byte {
-	if r.skip(1); r.failed() {
-		return 0
-	}
-	return r.text[r.at-1]
-}
-
-func (r *thriftWalk) uvarint() uint64 {
-	v, n := binary.Uvarint(r.text[r.at:])
-	switch {
-	case n == 0:
-		r.short = true
-	case n < 0:
-		r.bad = true
-	default:
-		r.at += n
-	}
-	return v
-}
-
-// structure walks a structure within depth others.
-func (r *thriftWalk) structure(depth int) {
+// value reads a value within depth others.
+func (w walker) value(kind thrift.Type, depth int) (err error) {
 	if depth > thriftDepth {
-		r.bad = true
+		return errors.New("structures within structures")
 	}
-	for !r.failed() {
-		head := r.next()
-		if r.failed() || head&15 == thriftStop {
-			return
+	switch kind {
+	case thrift.TRUE, thrift.FALSE, thrift.I8:
+		_, err = w.ReadInt8()
+	case thrift.I16, thrift.I32, thrift.I64:
+		_, err = w.ReadInt64()
+	case thrift.DOUBLE:
+		_, err = w.ReadFloat64()
+	case thrift.BINARY:
+		_, err = w.ReadBytes()
+	case thrift.LIST, thrift.SET:
+		var list thrift.List
+		if list, err = w.ReadList(); err == nil {
+			err = w.values(list.Size, depth, list.Type)
 		}
-		if head>>4 == 0 {
-			r.uvarint() // the number of the field
+	case thrift.MAP:
+		var pairs thrift.Map
+		if pairs, err = w.ReadMap(); err == nil {
+			err = w.values(pairs.Size, depth, pairs.Key, pairs.Value)
 		}
-		r.value(head&15, depth+1, false)
-	}
-}
-
-// value walks a value. A boolean takes a byte in a list and none as a field.
-func (r *thriftWalk) value(kind byte, depth int, inList bool) {
-	switch {
-	case kind == thriftTrue || kind == thriftFalse:
-		if inList {
-			r.skip(1)
-		}
-	case kind == thriftByte:
-		r.skip(1)
-	case kind >= thriftInt16 && kind <= thriftInt64:
-		r.uvarint()
-	case kind == thriftDouble:
-		r.skip(8)
-	case kind == thriftUUID:
-		r.skip(16)
-	case kind == thriftBinary:
-		r.skip(r.uvarint())
-	case kind == thriftList || kind == thriftSet:
-		head := r.next()
-		size := uint64(head >> 4)
-		if size == 15 {
-			size = r.uvarint()
-		}
-		r.values(size, depth, head&15)
-	case kind == thriftMap:
-		if size := r.uvarint(); size > 0 {
-			kinds := r.next()
-			r.values(size, depth, kinds>>4, kinds&15)
-		}
-	case kind == thriftStruct:
-		r.structure(depth)
+	case thrift.STRUCT:
+		err = w.structure(depth)
 	default:
-		r.bad = true
+		err = fmt.Errorf("values of the kind %d", kind)
 	}
+	return err
 }
 
-// values walks the values of a list, or keys and values of a map, size of each kind. There
+// values reads the values of a list, or keys and values of a map, size of each kind. There
 // must be a byte for each.
-func (r *thriftWalk) values(size uint64, depth int, kinds ...byte) {
-	if size > uint64(len(r.text)-r.at)/uint64(len(kinds)) {
-		r.short = true
+func (w walker) values(size int32, depth int, kinds ...thrift.Type) error {
+	if int(size) > (w.size-w.BytesRead())/len(kinds) {
+		return io.ErrUnexpectedEOF
 	}
-	for i := uint64(0); i < size && !r.failed(); i++ {
+	for range size {
 		for _, kind := range kinds {
-			r.value(kind, depth+1, true)
+			if err := w.value(kind, depth+1); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }

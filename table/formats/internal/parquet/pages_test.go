@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/compress/lz4"
+	"github.com/parquet-go/parquet-go/compress/snappy"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -63,8 +65,7 @@ func TestPageClaims(t *testing.T) {
 	}
 }
 
-// TestChunkClaims checks that a column lies within the file, with its dictionary
-// before its data, and that its pages fill it.
+// TestChunkClaims checks that a column lies within the file, and that its pages fill it.
 func TestChunkClaims(t *testing.T) {
 	one := page(t, 80, 80, 10, 80)
 	file := slices.Concat(one, one)
@@ -76,8 +77,8 @@ func TestChunkClaims(t *testing.T) {
 		{0, 0, n, ""},
 		{0, n / 2, n / 2, ""},
 		{n / 2, n / 2, n / 2, ""},
-		{-1, 0, n, "a column has its dictionary at byte -1"},
-		{n / 2, 0, n, "a column has its dictionary at byte"},
+		{-1, 0, n, "bytes -1 to"},
+		{n / 2, 0, n, "in a file of"},
 		{0, -1, n, "bytes -1 to"},
 		{0, 0, n + 1, "in a file of"},
 		{0, 0, -1, "bytes 0 to -1"},
@@ -93,25 +94,34 @@ func TestChunkClaims(t *testing.T) {
 	}
 }
 
-// TestLZ4Length checks the unpacked length of a block, and −1 for blocks for which
-// the library would allocate ever more memory.
-func TestLZ4Length(t *testing.T) {
-	for _, text := range [][]byte{nil, {1}, []byte("abcabcabcabcabcabcabcabc"), make([]byte, 100_000), bytes.Repeat([]byte("0123456789abcdefghijklmnop"), 999)} {
-		block := must.Get(new(lz4.Codec).Encode(nil, text))(t)
-		if n := lz4Length(block); n != len(text) {
-			t.Errorf("a block of %d bytes has the length %d, want %d", len(block), n, len(text))
-		}
-		for cut := 1; cut < min(len(block), 50); cut++ {
-			if n := lz4Length(block[:len(block)-cut]); n == len(text) {
-				t.Errorf("a block without its last %d bytes has the length %d", cut, n)
+// TestBlockClaims checks that a page in Snappy or LZ4 is a block of no more than its size: for others the
+// library would allocate what they claim, or ever more.
+func TestBlockClaims(t *testing.T) {
+	check := func(codec format.CompressionCodec, block []byte, uncompressed int) error {
+		file := append(page(t, int32(len(block)), int32(uncompressed), 1000, 0), block...)
+		return checkBytes(file, codec, parquet.ByteArray, 0, 0, int64(len(file)))
+	}
+	for _, text := range [][]byte{nil, {1}, []byte("abcabcabcabcabcabcabcabc"), make([]byte, 9_000), bytes.Repeat([]byte("0123456789abcdefghijklmnop"), 999)} {
+		for _, codec := range []compress.Codec{new(lz4.Codec), new(snappy.Codec)} {
+			block, of := must.Get(codec.Encode(nil, text))(t), codec.CompressionCodec()
+			must.Do(t, check(of, block, len(text)))
+			if len(text) > 2 && check(of, block, len(text)-2) == nil {
+				t.Errorf("%s: a block of %d bytes was accepted as one of 2 less", of, len(text))
+			}
+			if len(text) > 2 && of == format.Lz4Raw && check(of, block[:len(block)-1], len(text)) == nil {
+				t.Errorf("a block of %d bytes was accepted without its last one", len(block))
 			}
 		}
 	}
 	for _, block := range [][]byte{{0xf0}, {0x20, 1}, {0x10, 1, 0, 0}, {0x10, 1, 2, 0, 0}, {0x1f, 1, 1, 0, 255, 255}} {
-		if n := lz4Length(block); n != -1 {
-			t.Errorf("%v has the length %d", block, n)
+		if check(format.Lz4Raw, block, 9000) == nil {
+			t.Errorf("%v is a block", block)
 		}
 	}
+	plain := &format.PageHeader{CompressedPageSize: 1, UncompressedPageSize: 1}
+	plain.DataPageHeaderV2.Valid, plain.DataPageHeaderV2.V.IsCompressed.Valid = true, true
+	file := append(must.Get(thrift.Marshal(new(thrift.CompactProtocol), plain))(t), 0xf0)
+	must.Do(t, checkBytes(file, format.Lz4Raw, parquet.ByteArray, 0, 0, int64(len(file))))
 }
 
 // TestThriftClaims checks that no length in a structure exceeds the structure.
@@ -127,11 +137,12 @@ func TestThriftClaims(t *testing.T) {
 		{[]byte{0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 7, 0}, true, false},
 		{[]byte{0x1b, 0xff, 0xff, 0xff, 0xff, 7, 0x88}, true, false},
 		{[]byte{0x1e}, false, true},
+		{bytes.Repeat([]byte{0x19}, 100), false, true},
 		{bytes.Repeat([]byte{0x1c}, 100), false, true},
 	} {
-		r := thriftWalk{text: c.text}
-		if r.structure(0); r.short != c.short || r.bad != c.bad {
-			t.Errorf("%x: short %v, bad %v", c.text, r.short, r.bad)
+		n, err := walk(c.text)
+		if isShort(err) != c.short || (err != nil) != (c.short || c.bad) || err == nil && n != len(c.text) {
+			t.Errorf("%x: %d bytes, %v", c.text, n, err)
 		}
 	}
 }
