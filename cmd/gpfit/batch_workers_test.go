@@ -93,15 +93,12 @@ func readResult(t *testing.T, dir string) result {
 // and no temporary file may be left.
 func TestKills(t *testing.T) {
 	t.Parallel()
-	kills := 10
-	if testing.Short() {
-		kills = 4
-	}
+	kills, rows, seeds := 4, 90, 3
 	if must.Long() {
-		kills = 100
+		kills, rows, seeds = 100, 150, 5
 	}
 	dir := t.TempDir()
-	spec := writeStudy(t, dir, 150, 5, 1)
+	spec := writeStudy(t, dir, rows, seeds, 1)
 	args := func(run string) []string {
 		if rundir.Exists(run) {
 			return []string{"resume", run, "--quiet"}
@@ -116,8 +113,8 @@ func TestKills(t *testing.T) {
 	began := time.Now()
 	want := finish(filepath.Join(dir, "undisturbed.run"))
 	alone := time.Since(began)
-	if len(want) != 60 {
-		t.Fatalf("%d results, want 30 reports and 30 models", len(want))
+	if len(want) != 2*6*seeds {
+		t.Fatalf("%d results, want as many reports as models of %d jobs", len(want), 6*seeds)
 	}
 
 	rng := rand.New(rand.NewPCG(uint64(kills), 1))
@@ -153,7 +150,7 @@ func TestKills(t *testing.T) {
 			t.Fatalf("run %d after kills: undisturbed (-), killed (+):\n%s", runs, d)
 		}
 	}
-	t.Logf("%d kills, %d of them while a file was being written, over %d runs of 30 jobs", done, writes, runs)
+	t.Logf("%d kills, %d of them while a file was being written, over %d runs of %d jobs", done, writes, runs, 6*seeds)
 }
 
 // complete reports whether every job of a run has a result.

@@ -42,7 +42,7 @@ func TestEditedModels(t *testing.T) {
 		"inspect m.gpfit", "inspect m.gpfit --json", "predict m.gpfit t.csv", "predict m.gpfit t.csv --json --terms", "loo m.gpfit", "weights m.gpfit", "export m.gpfit --out - --format json",
 		"report m.gpfit --out -", "report m.gpfit t.csv --out -", "update m.gpfit t.csv --out new.gpfit --force", "sample m.gpfit t.csv", "fit t.csv --from m.gpfit --max-evals 3 --out new.gpfit --force",
 	}
-	edits := 200
+	edits := 50
 	if must.Long() {
 		edits = 2000
 	}

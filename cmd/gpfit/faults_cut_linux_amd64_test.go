@@ -39,7 +39,7 @@ func (r *faultRun) power(t *testing.T) {
 	cut("the end")
 	stride := 1
 	if !must.Long() {
-		stride = 1 + len(cuts)/3
+		stride = 1 + len(cuts)/2
 	}
 	done := 0
 	for i := len(cuts) - 1; i >= 0; i -= stride {

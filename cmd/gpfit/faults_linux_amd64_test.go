@@ -178,14 +178,17 @@ type faultRun struct {
 // does so at every call, otherwise at a sample of them.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for _, c := range faultCases() {
+	for i, c := range faultCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := newFaultRun(t, c)
 			total := 0
 			for _, f := range faultKinds {
-				if must.Long() || f.cheap {
-					total += r.each(t, f)
+				switch {
+				case must.Long():
+					total += r.each(t, f, 1)
+				case f.cheap:
+					total += r.each(t, f, 1+i%2)
 				}
 			}
 			t.Logf("%s: %d faults", c.name, total)
@@ -216,12 +219,9 @@ func (r *faultRun) place(t *testing.T, from string) string {
 	return dir
 }
 
-// sample bounds the calls of a kind that the short test has.
-const sample = 2
-
-// each hits one call after the other by a fault, and returns their number.
-func (r *faultRun) each(t *testing.T, f fault) (hits int) {
-	for k, step := 1, 1; ; k += step {
+// each hits one call after the other by a fault, from the first on, and returns their number. Without GPFIT_LONG it hits the first.
+func (r *faultRun) each(t *testing.T, f fault, first int) (hits int) {
+	for k := first; ; k++ {
 		dir := r.place(t, r.initial)
 		seen, hit := 0, []*fileCall{}
 		trace := tracer{root: dir, before: func(c *fileCall) (v verdict) {
@@ -243,10 +243,8 @@ func (r *faultRun) each(t *testing.T, f fault) (hits int) {
 		what := fmt.Sprintf("%s, call %d: %s %s", f.name, k, hit[0].name, strings.TrimPrefix(hit[0].path, dir+"/"))
 		r.check(t, what, dir, got, f, hit)
 		r.recover(t, what, dir, false)
-		if step = 1; !must.Long() {
-			if step = 7; hits == sample {
-				return hits
-			}
+		if !must.Long() {
+			return hits
 		}
 	}
 }
