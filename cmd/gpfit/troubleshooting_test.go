@@ -95,8 +95,8 @@ func pathWithoutSlurm(t *testing.T) string {
 
 func (c documentedError) run(t *testing.T, path string) {
 	dir := t.TempDir()
-	examples := must.Get(filepath.Abs("../../examples"))(t)
-	must.Do(t, os.Symlink(examples, filepath.Join(dir, "examples")))
+	few := !must.Long() && !strings.Contains(c.message, "521") && !strings.Contains(c.message, "300 points")
+	linkExamples(t, filepath.Join(dir, "examples"), few)
 	code, stderr := runShell(t, dir, path, c.commands)
 	if code != c.code {
 		t.Errorf("exit code %d, the page says %d", code, c.code)
@@ -110,6 +110,21 @@ func (c documentedError) run(t *testing.T, path string) {
 	}
 	if code, stderr := runShell(t, dir, path, c.cure); code != 0 {
 		t.Errorf("the cure\n%s\nends with exit code %d\n%s", c.cure, code, stderr)
+	}
+}
+
+// linkExamples makes a folder with the examples, of which co2.csv and its mask may have few rows: no message depends on the others.
+func linkExamples(t *testing.T, dir string, few bool) {
+	t.Helper()
+	must.Do(t, os.Mkdir(dir, 0o755))
+	for _, path := range must.Get(filepath.Glob("../../examples/*"))(t) {
+		name := filepath.Base(path)
+		if !few || name != "co2.csv" && name != "co2_mask.csv" {
+			must.Do(t, os.Symlink(must.Get(filepath.Abs(path))(t), filepath.Join(dir, name)))
+			continue
+		}
+		lines := strings.SplitAfter(string(must.Get(os.ReadFile(path))(t)), "\n")
+		write(t, dir, name, strings.Join(lines[:101], ""))
 	}
 }
 
