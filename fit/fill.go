@@ -293,7 +293,7 @@ func addColumns(r *summary.Report, s *problem.Sample) {
 			if strings.HasPrefix(name, graph.NoiseVariance) {
 				continue
 			}
-			indexed := s.Names().Indexed(name)
+			indexed := s.Features.Indexed(name)
 			_, rest, _ := strings.Cut(indexed, "[")
 			digits := rest[:max(0, strings.IndexAny(rest, ",]"))]
 			if c, err := strconv.Atoi(digits); err == nil && c < s.Data.D {

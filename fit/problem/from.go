@@ -151,11 +151,12 @@ func (o Options) namesNoise() bool {
 // startFrom takes the start values of the parameters that a model has, too. Its values
 // are converted from its scaling to the sample's. A value that serves several columns
 // takes the geometric mean of their scales.
-func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Model) error {
+func (p *application) startFrom() error {
+	from := p.opts.From
 	if from == nil {
 		return nil
 	}
-	if err := hasColumns(s.Data.FeatureNames, from); err != nil {
+	if err := hasColumns(p.sample.Features, from); err != nil {
 		return err
 	}
 	values, found := from.Parameters(), 0
@@ -166,7 +167,7 @@ func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Mode
 		if !ok {
 			v, ok = values[q.Group]
 		}
-		ratio, known := rescaled(s, prog, q.Indexed, from)
+		ratio, known := p.rescaled(q.Indexed)
 		if ok && !known {
 			others = append(others, q.Name)
 			continue
@@ -175,7 +176,7 @@ func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Mode
 			missing = append(missing, q.Name)
 			continue
 		}
-		q.Start, q.Given, q.Found = v*ratio+moved(s, prog, q.Indexed, from), true, true
+		q.Start, q.Given, q.Found = v*ratio+p.moved(q.Indexed), true, true
 		found++
 	}
 	switch {
@@ -203,8 +204,8 @@ func hasColumns(features []string, from *gp.Model) error {
 
 // rescaled returns the factor that converts a parameter of the scaled problem of
 // another model to the sample's problem, by the units of the parameter.
-func rescaled(s *Sample, prog *kernel.Program, indexed string, from *gp.Model) (ratio float64, ok bool) {
-	own := s.Scalings[0]
+func (p *application) rescaled(indexed string) (ratio float64, ok bool) {
+	from, own := p.opts.From, p.sample.Scalings[0]
 	targets := from.Scaling.YScale / own.YScale
 	if t, other := own.Transform, from.Scaling.Transform; (t == nil) != (other == nil) || t != nil && t.Kind != other.Kind {
 		targets = 1 // each in units of its own
@@ -216,27 +217,26 @@ func rescaled(s *Sample, prog *kernel.Program, indexed string, from *gp.Model) (
 	}
 	// inputs returns the ratio of the scales of a column in use; 1 if the model has none.
 	inputs := func(c int) float64 {
-		name := s.Data.FeatureNames[s.Columns[c]]
-		k := slices.IndexFunc(from.Columns, func(f int) bool { return from.FeatureNames[f] == name })
+		k := p.columnOf(c)
 		if k < 0 {
 			return 1
 		}
 		return from.Scaling.XScale[k] / own.XScale[c]
 	}
-	for _, p := range prog.Params {
-		i := slices.Index(p.ElementNames(), indexed)
+	for _, q := range p.program.Params {
+		i := slices.Index(q.ElementNames(), indexed)
 		if i < 0 {
 			continue
 		}
-		dims := p.Dims
-		if p.Vector {
-			dims = p.Dims[i : i+1]
+		dims := q.Dims
+		if q.Vector {
+			dims = q.Dims[i : i+1]
 		}
 		logs := 0.0
 		for _, c := range dims {
 			logs += math.Log(inputs(c)) / float64(len(dims))
 		}
-		return math.Pow(targets, p.Units.Target) * math.Pow(math.Exp(logs), p.Units.Input), true
+		return math.Pow(targets, q.Units.Target) * math.Pow(math.Exp(logs), q.Units.Input), true
 	}
 	// A coefficient of the mean mixes scales and shifts.
 	same := own.YMean == from.Scaling.YMean && slices.Equal(own.XMean, from.Scaling.XMean) && slices.Equal(own.XScale, from.Scaling.XScale)
@@ -245,18 +245,23 @@ func rescaled(s *Sample, prog *kernel.Program, indexed string, from *gp.Model) (
 
 // moved returns the shift of a parameter that is a place in a column from another model's scaling to the
 // sample's, after its factor; 0 for other parameters.
-func moved(s *Sample, prog *kernel.Program, indexed string, from *gp.Model) float64 {
-	i := slices.IndexFunc(prog.Params, func(p kernel.Param) bool { return p.Name == indexed && p.Moves })
+func (p *application) moved(indexed string) float64 {
+	i := slices.IndexFunc(p.program.Params, func(q kernel.Param) bool { return q.Name == indexed && q.Moves })
 	if i < 0 {
 		return 0
 	}
-	c := prog.Params[i].Dims[0]
-	name, own := s.Data.FeatureNames[s.Columns[c]], s.Scalings[0]
-	k := slices.IndexFunc(from.Columns, func(f int) bool { return from.FeatureNames[f] == name })
+	c, from, own := p.program.Params[i].Dims[0], p.opts.From, p.sample.Scalings[0]
+	k := p.columnOf(c)
 	if k < 0 {
 		return 0
 	}
 	return (from.Scaling.XMean[k] - own.XMean[c]) / own.XScale[c]
+}
+
+// columnOf returns the position of a column in use among those of the model that the fit starts from; −1 without.
+func (p *application) columnOf(c int) int {
+	from, name := p.opts.From, p.names.Features[p.names.Columns[c]]
+	return slices.IndexFunc(from.Columns, func(f int) bool { return from.FeatureNames[f] == name })
 }
 
 // metricFrom returns the Hessian that the report of a model has, for the parameters of

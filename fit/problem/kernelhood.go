@@ -62,9 +62,11 @@ type KernelCheck struct {
 	Verdict   string  `json:"verdict"`
 }
 
-// checkKernel implements [Prepared.CheckKernel].
-func checkKernel(s *Sample, m *Model, p *ParameterList, o KernelCheckOptions) (*KernelReport, error) {
-	rng, prog := rand.New(rand.NewPCG(o.Seed, 1)), m.program
+// CheckKernel tests on training rows, at the start values and around them, whether
+// the kernel can be a covariance function: whether its matrix is symmetric and has no
+// negative eigenvalue. Each check takes O(points³) operations.
+func (j *Prepared) CheckKernel(o KernelCheckOptions) (*KernelReport, error) {
+	rng, s, m, prog := rand.New(rand.NewPCG(o.Seed, 1)), j.Sample, j.Model, j.Program()
 	names := prog.Names()
 	for i, name := range names {
 		names[i] = s.Display(name)
@@ -73,7 +75,7 @@ func checkKernel(s *Sample, m *Model, p *ParameterList, o KernelCheckOptions) (*
 	slices.Sort(rows)
 	x := s.Points.Pick(rows)
 	r := &KernelReport{
-		Type: "kernel_check", SchemaVersion: 1, Kernel: kernel.Text(m.expr, s.Names()), Points: x.N, D: x.D, OK: true, names: names, Warnings: append([]string{}, s.warnings...),
+		Type: "kernel_check", SchemaVersion: 1, Kernel: j.KernelText(), Points: x.N, D: x.D, OK: true, names: names, Warnings: append([]string{}, s.warnings...),
 		Verdict: fmt.Sprintf("the kernel is consistent with a covariance function: the matrix of these %d rows is symmetric and positive semidefinite at the start values", x.N),
 	}
 	if o.Draws > 0 {
@@ -81,7 +83,7 @@ func checkKernel(s *Sample, m *Model, p *ParameterList, o KernelCheckOptions) (*
 	}
 	start := o.Around
 	if start == nil {
-		start = kernelStart(p, prog)
+		start = kernelStart(j.Params, prog)
 	}
 	r.Parameters = byName(r.names, start)
 	for draw := range 1 + o.Draws {
@@ -96,7 +98,7 @@ func checkKernel(s *Sample, m *Model, p *ParameterList, o KernelCheckOptions) (*
 			return nil, err
 		}
 		if r.add(h, theta); r.err != nil && r.err.Kernelhood == h {
-			r.err.Pos = kernel.Culprit(m.expr, s.Names(), s.Columns, theta, x)
+			r.err.Pos = kernel.Culprit(m.expr, s.Features, s.Columns, theta, x)
 		}
 	}
 	return r, nil
@@ -178,17 +180,17 @@ func kernelStart(p *ParameterList, prog *kernel.Program) []float64 {
 // checkUnproved checks a kernel that contains a formula or a user-defined family, and returns a finding
 // against it, or nil. It is a warning or, if the kernel is required to be a covariance function, an
 // error, a [*kernel.KernelhoodError].
-func checkUnproved(s *Sample, m *Model, p *ParameterList, required bool) (*kernel.KernelhoodError, error) {
-	if !kernel.Unproved(m.expr) {
+func (j *Prepared) checkUnproved() (*kernel.KernelhoodError, error) {
+	if !kernel.Unproved(j.Model.expr) {
 		return nil, nil
 	}
-	r, err := checkKernel(s, m, p, KernelCheckOptions{Seed: 1})
+	r, err := j.CheckKernel(KernelCheckOptions{Seed: 1})
 	if err != nil || r.OK {
 		return nil, err
 	}
-	if required {
+	if j.Options.RequirePSD {
 		return nil, r.err
 	}
-	p.Warnings = append(p.Warnings, fmt.Sprintf("kernel %s: %s; the standard deviations of the fit may be meaningless", r.Kernel, r.Verdict))
+	j.Params.Warnings = append(j.Params.Warnings, fmt.Sprintf("kernel %s: %s; the standard deviations of the fit may be meaningless", r.Kernel, r.Verdict))
 	return r.err, nil
 }

@@ -69,13 +69,13 @@ func (o Options) withMeanPrior(s *Sample) (Options, error) {
 	case o.MeanFit != MeanAuto:
 		return wrong("coefficients with a prior are integrated out: leave out option mean-fit")
 	}
-	functions, err := mean.Parse(o.meanText(), s.Names())
+	functions, err := mean.Parse(o.meanText(), s.Features)
 	if err != nil {
 		return o, err
 	}
 	basis, err := functions.Basis(s.Points, s.Columns)
 	if err != nil {
-		return o, OptionErrorf("mean", functions.Text(s.Names()), "%v", withNames(s, err))
+		return o, OptionErrorf("mean", functions.Text(s.Features), "%v", s.named(err))
 	}
 	if len(basis) == 0 {
 		return wrong("the mean zero has no coefficients; give option mean another one")
@@ -102,7 +102,7 @@ func (o *Options) addTerms(s *Sample, terms []string) (variances []string, err e
 	if o.Kernel == NoKernel {
 		o.Kernel = strings.Join(terms, " + ")
 	} else {
-		own, err := (kernel.Parser{Families: o.Kernels, Columns: s.Names()}).Parse(o.Kernel)
+		own, err := (kernel.Parser{Families: o.Kernels, Columns: s.Features}).Parse(o.Kernel)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func (o *Options) addTerms(s *Sample, terms []string) (variances []string, err e
 		if sum, ok := own.(kernel.Sum); ok {
 			before = len(sum)
 		}
-		o.Kernel = strings.Join(append([]string{kernel.Text(own, s.Names())}, terms...), " + ")
+		o.Kernel = strings.Join(append([]string{kernel.Text(own, s.Features)}, terms...), " + ")
 	}
 	o.ARD = false // the terms have no lengthscales
 	if before+len(terms) == 1 {

@@ -43,7 +43,7 @@ func CheckKernelText(text string) error {
 func newModel(s *Sample, o Options) (*Model, error) {
 	m := &Model{}
 	var err error
-	if m.expr, err = (kernel.Parser{Families: o.Kernels, Columns: s.Names()}).Parse(o.kernelText()); err != nil {
+	if m.expr, err = (kernel.Parser{Families: o.Kernels, Columns: s.Features}).Parse(o.kernelText()); err != nil {
 		return nil, err
 	}
 	if o.ARD {
@@ -76,14 +76,14 @@ func (m *Model) fixZeros(fix []Assignment) {
 // are determined.
 func (m *Model) addMean(s *Sample, text string, how MeanFit, names []string) error {
 	var err error
-	if m.Mean, err = mean.Parse(text, s.Names()); err != nil {
+	if m.Mean, err = mean.Parse(text, s.Features); err != nil {
 		return err
 	}
 	if m.Basis, err = m.Mean.Basis(s.Points, s.Columns); err == nil {
 		err = m.Basis.CheckRank(m.Basis.Evaluate(s.Points))
 	}
 	if err != nil {
-		return OptionErrorf("mean", m.Mean.Text(s.Names()), "%v", withNames(s, err))
+		return OptionErrorf("mean", m.Mean.Text(s.Features), "%v", s.named(err))
 	}
 	named := m.namedCoefficient(s, names)
 	if s.Data.TargetNames != nil && (named != "" || how == MeanFree) {
@@ -122,7 +122,7 @@ func LinearMean(o Options, s *Sample) (text string, without []string) {
 		if len(dims) < len(s.Columns) {
 			text = strings.Join(strings.Fields(fmt.Sprintf("linear(dims=%v)", dims)), ", ")
 		}
-		e, err := mean.Parse(text, s.Names())
+		e, err := mean.Parse(text, s.Features)
 		if err != nil {
 			return "", nil
 		}
@@ -132,7 +132,7 @@ func LinearMean(o Options, s *Sample) (text string, without []string) {
 		}
 		rank, ok := errors.AsType[*mean.RankError](err)
 		if !ok {
-			return e.Text(s.Names()), without
+			return e.Text(s.Features), without
 		}
 		k := slices.IndexFunc(basis, func(f mean.Function) bool { return f.Group == mean.Linear && f.Name() == rank.Name })
 		if k < 0 {
@@ -140,23 +140,9 @@ func LinearMean(o Options, s *Sample) (text string, without []string) {
 		}
 		c := s.Columns[basis[k].Column]
 		dims = slices.DeleteFunc(dims, func(d int) bool { return d == c })
-		without = append(without, s.Names().Label(c))
+		without = append(without, s.Features.Label(c))
 	}
 	return "", nil
-}
-
-// withNames returns an error about the basis with the names of columns in place of indices.
-func withNames(s *Sample, err error) error {
-	rank, ok := errors.AsType[*mean.RankError](err)
-	if !ok {
-		return err
-	}
-	named := *rank
-	named.Name, named.Of = s.Display(rank.Name), nil
-	for _, name := range rank.Of {
-		named.Of = append(named.Of, s.Display(name))
-	}
-	return &named
 }
 
 // namedCoefficient returns the first of the names that is a coefficient of the mean, or a

@@ -1,36 +1,57 @@
 package problem
 
 import (
+	"errors"
 	"strings"
 
 	"gpfit/graph"
 	"gpfit/internal/textform"
+	"gpfit/mean"
 )
 
 // The parameters of a model have two names. In the graph and in model files the columns of the
 // table have their indices, lengthscale[3], the indexed name. Reports, warnings and errors have
 // their names, lengthscale[temp]. Options may give either. names.go translates.
 
-// Names returns the names of the features.
-func (s *Sample) Names() textform.Columns { return s.Data.FeatureNames }
+// Names are the names of a table's features, and which of them are in use.
+type Names struct {
+	Features textform.Columns
+	// Columns are the features in use.
+	Columns []int
+	labels  []string // of the features
+}
 
 // label returns the displayed name of a column in use.
-func (s *Sample) label(column int) string { return s.labels[s.Columns[column]] }
+func (n *Names) label(column int) string { return n.labels[n.Columns[column]] }
 
 // Display returns the displayed form of an indexed name.
-func (s *Sample) Display(indexed string) string {
+func (n *Names) Display(indexed string) string {
 	if label, ok := noiseLabel(indexed); ok {
 		return graph.NoiseName(textform.QuoteName(label))
 	}
-	return textform.Display(indexed, s.labels)
+	return textform.Display(indexed, n.labels)
 }
 
 // indexed returns the indexed form of a name in an option. A name that is none stays.
-func (s *Sample) indexed(name string) string {
+func (n *Names) indexed(name string) string {
 	if base, label, ok := textform.Unquoted(name); ok && base == graph.NoiseVariance {
 		return graph.NoiseName(label)
 	}
-	return s.Names().Indexed(name)
+	return n.Features.Indexed(name)
+}
+
+// named returns an error about the basis of a mean with the names of columns in place of indices.
+func (n *Names) named(err error) error {
+	rank, ok := errors.AsType[*mean.RankError](err)
+	if !ok {
+		return err
+	}
+	named := *rank
+	named.Name, named.Of = n.Display(rank.Name), nil
+	for _, name := range rank.Of {
+		named.Of = append(named.Of, n.Display(name))
+	}
+	return &named
 }
 
 // noiseLabel returns the label in the indexed name of the noise variance of a group.

@@ -63,7 +63,8 @@ func (f *NoiseFloor) UnmarshalText(text []byte) (err error) {
 }
 
 // floorNoise raises the lower bounds of the estimated noise variances.
-func (p *ParameterList) floorNoise(s *Sample, f NoiseFloor) error {
+func (p *application) floorNoise() error {
+	s, f := p.sample, p.opts.NoiseFloor
 	if f == (NoiseFloor{}) || f.None {
 		return nil
 	}

@@ -2,7 +2,6 @@ package problem
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -21,8 +20,7 @@ type ParameterList struct {
 	Warnings []string
 	// Zeros are the names of the offsets that are the constant 0.
 	Zeros []string
-	// indexed returns the indexed form of a name in an option.
-	indexed func(name string) string
+	names *Names
 }
 
 // Parameter is a parameter of kernel, noise or mean, free or tied.
@@ -122,7 +120,7 @@ func (p *ParameterList) Named(z []float64) map[string]float64 {
 // Find returns the free parameters with that name, or all of a vector.
 func (p *ParameterList) Find(name string) []int {
 	var out []int
-	indexed := p.indexed(name)
+	indexed := p.names.indexed(name)
 	for i, q := range p.Free {
 		if q.Indexed == indexed {
 			return []int{i}
@@ -143,7 +141,7 @@ func (p *ParameterList) MustFind(option, name string) ([]int, error) {
 		return nil, OptionErrorf(option, name, "%s is the constant 0 of the kernel, by its text or by option fix: leave out one of the two", name)
 	}
 	var names []string
-	indexed := p.indexed(name)
+	indexed := p.names.indexed(name)
 	for _, e := range p.All {
 		if e.Source != "" && (e.Indexed == indexed || e.Group == name) {
 			return nil, OptionErrorf(option, name, "%s is tied to %s; give it to %s", e.Name, e.Source, e.Source)
@@ -170,87 +168,6 @@ func Listed(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
-}
-
-// assign takes start values and what is fixed.
-func (p *ParameterList) assign(set, fixed []Assignment) error {
-	for i, a := range slices.Concat(set, fixed) {
-		option, fix := "set", i >= len(set)
-		if fix {
-			option = "fix"
-		}
-		if fix && slices.Contains(p.Zeros, a.Name) && (!a.Given || a.Value == 0) {
-			continue
-		}
-		found, err := p.MustFind(option, a.Name)
-		if err != nil {
-			return err
-		}
-		for _, k := range found {
-			q := p.Free[k]
-			if a.Given && q.Group == graph.NoiseVariance && a.Value == 0 {
-				return OptionErrorf(option, a.Name+"=0", "must be a positive number; option noise none fits without noise")
-			}
-			if a.Given && q.offset && a.Value == 0 {
-				return OptionErrorf(option, a.Name+"=0", "a free offset cannot start at 0, because a fit varies its logarithm: option fix %s=0, or offset=0 in the kernel, makes it a constant", a.Name)
-			}
-			if a.Given && q.Log && !(a.Value > 0) || math.IsInf(a.Value, 0) || math.IsNaN(a.Value) {
-				return OptionErrorf(option, a.String(), "must be a positive number")
-			}
-			if a.Given {
-				q.Start, q.Given, q.Found = a.Value, true, a.Found
-			}
-			q.Fixed = q.Fixed || fix
-		}
-	}
-	return nil
-}
-
-// chosen reports whether the options choose the start value, so that it does not move.
-func (q *Parameter) chosen() bool { return q.Fixed || q.Given && !q.Found }
-
-// bound sets bounds. A given start value widens default bounds. A start value that nobody chose
-// moves to the nearest bound that is given.
-func (p *ParameterList) bound(bounds []Interval) error {
-	for _, b := range bounds {
-		found, err := p.MustFind("bounds", b.Name)
-		if err != nil {
-			return err
-		}
-		for _, k := range found {
-			switch q := p.Free[k]; {
-			case q.Log && !(b.Lo > 0 && b.Lo < b.Hi):
-				return OptionErrorf("bounds", b.String(), "needs 0 < lower < upper")
-			case !(b.Lo < b.Hi):
-				return OptionErrorf("bounds", b.String(), "needs lower < upper")
-			default:
-				q.Lower, q.Upper, q.Bounded = b.Lo, b.Hi, true
-				if !q.chosen() && (q.Found || !q.TextStart) {
-					q.Start = min(max(q.Start, b.Lo), b.Hi)
-				}
-			}
-		}
-	}
-	for _, q := range p.Free {
-		if q.Log && !q.Bounded { // coefficients of the mean have no default bounds
-			q.widen()
-		}
-	}
-	return nil
-}
-
-// widen widens default bounds to leave room around the start. A start that an earlier fit found
-// may be at a bound: it gets no more room than itself, and noise stays at its floor, or each
-// fit from the one before would lower the bound further.
-func (q *Parameter) widen() {
-	room := 10.0
-	if q.Found {
-		room = 1
-		if q.Group == graph.NoiseVariance && !q.Fixed {
-			q.Start = max(q.Start, q.Lower)
-		}
-	}
-	q.Lower, q.Upper = min(q.Lower, q.Start/room), max(q.Upper, q.Start*room)
 }
 
 // indexedPriors returns the priors by the indexed names of their parameters.

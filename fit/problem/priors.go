@@ -9,22 +9,22 @@ import (
 
 // addPriors assigns the priors to parameters. A uniform prior is also a bound: a
 // default start value outside it moves to its middle.
-func (p *ParameterList) addPriors(priors []ParameterPrior) error {
+func (p *application) addPriors() error {
 	p.Priors = map[string]graph.Prior{}
 	given := map[string]bool{}
 	for _, whole := range []bool{true, false} {
-		for _, d := range priors {
+		for _, d := range p.opts.Priors {
 			found, err := p.MustFind("prior", d.Name)
 			if err != nil {
 				return err
 			}
-			if isWhole := p.Free[found[0]].Indexed != p.indexed(d.Name); isWhole != whole {
+			if isWhole := p.Free[found[0]].Indexed != p.names.indexed(d.Name); isWhole != whole {
 				continue
 			}
-			if given[p.indexed(d.Name)] {
+			if given[p.names.indexed(d.Name)] {
 				return OptionErrorf("prior", d.Name, "is given twice")
 			}
-			given[p.indexed(d.Name)] = true
+			given[p.names.indexed(d.Name)] = true
 			for _, i := range found {
 				if err := d.suits(p.Free[i]); err != nil {
 					return err

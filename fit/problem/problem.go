@@ -10,7 +10,6 @@ import (
 
 	"gpfit/gp"
 	"gpfit/graph"
-	"gpfit/hyperopt/descent"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/method/experts"
@@ -68,24 +67,22 @@ func New(data Data, opts Options) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	disproof, err := checkUnproved(s, m, p, opts.RequirePSD)
-	if err != nil {
+	j := &Prepared{Options: opts, Sample: s, Held: held, Model: m, Params: p, fewDraw: opts.Posterior == AutoPosterior}
+	if j.disproof, err = j.checkUnproved(); err != nil {
 		return nil, err
 	}
 	switch {
 	case opts.Objective.LeavesFoldsOut():
-		if s, err = s.InFolds(opts.CriterionFolds(), opts.Blocks); err != nil {
+		if j.Sample, err = s.InFolds(opts.CriterionFolds(), opts.Blocks); err != nil {
 			return nil, err
 		}
 	case opts.Objective.leavesPlacesOut():
-		s = s.inPlaces()
+		j.Sample = s.inPlaces()
 	}
-	division, err := opts.partition(s)
-	if err != nil {
+	if j.Experts, err = opts.partition(j.Sample); err != nil {
 		return nil, err
 	}
-	opts.Settings.Metric = p.metricFrom(opts.From, s.N())
-	j := &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Model: m, Params: p, fewDraw: opts.Posterior == AutoPosterior, disproof: disproof}
+	j.Options.Settings.Metric = p.metricFrom(opts.From, s.N())
 	j.Options.Posterior, j.Averaging = averages(opts, s.N(), p)
 	return j, nil
 }
@@ -123,38 +120,6 @@ func WithModel(j *Prepared, kernel, mean string, found []Assignment) (*Prepared,
 	return &changed, err
 }
 
-// newParameters chooses start values and bounds from the data, then applies the
-// kernel's text and the options.
-func newParameters(s *Sample, m *Model, o Options) (*ParameterList, error) {
-	all := DefaultParameters(s, m)
-	p := &ParameterList{All: all, Free: all, Zeros: m.program.Zeros, indexed: s.indexed}
-	for _, step := range []func() error{
-		func() error { return p.tie(o.Ties, o.Fix) },
-		func() error { return p.startFrom(s, m.program, o.From) },
-		func() error { return p.assign(o.Set, o.Fix) },
-		func() error { return p.bound(o.Bounds) },
-		func() error { return p.floorNoise(s, o.NoiseFloor) },
-		p.checkLambda,
-		func() error { return p.addPriors(o.Priors) },
-	} {
-		if err := step(); err != nil {
-			return nil, err
-		}
-	}
-	if o.Posterior != "" && o.Posterior != AutoPosterior {
-		switch free := p.NumFree(); {
-		case free == 0:
-			return nil, OptionErrorf("posterior", string(o.Posterior), "every parameter is fixed: there is nothing to draw")
-		case free > MostDrawn:
-			return nil, OptionErrorf("posterior", string(o.Posterior), "draws at most %d free parameters, and these are %d; use fewer columns, or a kernel without ard", MostDrawn, free)
-		}
-	}
-	if free := p.NumFree(); o.StdErrors && free > descent.MostModelled {
-		return nil, OptionErrorf("std-errors", "", "takes at most %d free parameters, and these are %d", descent.MostModelled, free)
-	}
-	return p, nil
-}
-
 // N returns the number of training rows.
 func (j *Prepared) N() int { return j.Sample.N() }
 
@@ -165,19 +130,12 @@ func (j *Prepared) D() int { return j.Sample.D() }
 func (j *Prepared) Kernel() string { return j.Model.program.Text }
 
 // KernelText and meanText are the text forms with the names of columns.
-func (j *Prepared) KernelText() string { return kernel.Text(j.Model.expr, j.Sample.Names()) }
+func (j *Prepared) KernelText() string { return kernel.Text(j.Model.expr, j.Sample.Features) }
 
-func (j *Prepared) MeanText() string { return j.Model.Mean.Text(j.Sample.Names()) }
+func (j *Prepared) MeanText() string { return j.Model.Mean.Text(j.Sample.Features) }
 
 // Program returns the compiled kernel, for the choice of a device.
 func (j *Prepared) Program() *kernel.Program { return j.Model.program }
-
-// CheckKernel tests on training rows, at the start values and around them, whether
-// the kernel can be a covariance function: whether its matrix is symmetric and has no
-// negative eigenvalue. Each check takes O(points³) operations.
-func (j *Prepared) CheckKernel(o KernelCheckOptions) (*KernelReport, error) {
-	return checkKernel(j.Sample, j.Model, j.Params, o)
-}
 
 // Warnings returns the warnings about the data and the options. Reports include them.
 func (j *Prepared) Warnings() []string { return slices.Concat(j.Sample.warnings, j.Params.Warnings) }

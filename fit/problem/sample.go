@@ -18,12 +18,13 @@ import (
 // Sample is the data of a job: the training rows, checked and scaled, and the held-out rows.
 type Sample struct {
 	Data Data // as given
-	// Columns are the features in use; rows are the positions of the training rows in
-	// data; x (row-major) and y are their values in original units. y, testY and
-	// targets, which are scaled, are column-major with a column for each target.
-	Columns, Rows []int
-	X, Y          []float64
-	TestX, TestY  []float64 // all features, original units
+	Names
+	// Rows are the positions of the training rows in Data; X (row-major, the columns in use) and Y are their
+	// values in original units. Y, TestY and Targets, which are scaled, are column-major with a column for
+	// each target.
+	Rows         []int
+	X, Y         []float64
+	TestX, TestY []float64 // all features, original units
 	// Scalings has one entry for each target. They differ only in the target's scaling.
 	Scalings []gp.Scaling
 	Points   *kernel.Points
@@ -34,8 +35,7 @@ type Sample struct {
 	// Outlying holds the noise variances of their own of the training rows that do not fit, which
 	// Noise.Known includes; nil before a search for such rows.
 	Outlying []float64
-	robust   bool     // option robust
-	labels   []string // of the features
+	robust   bool // option robust
 	warnings []string
 	// Fold holds the number of the fold of each training row if the objective has
 	// folds; the rows are then in the order of the folds.
@@ -48,7 +48,8 @@ func newSample(data Data, how gp.Standardize, o Options) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sample{Data: data, robust: o.Robust, warnings: slices.Clone(data.Warnings), labels: textform.Columns(data.FeatureNames).Labels()}
+	s := &Sample{Data: data, robust: o.Robust, warnings: slices.Clone(data.Warnings)}
+	s.Features, s.labels = data.FeatureNames, textform.Columns(data.FeatureNames).Labels()
 	for _, step := range []func() error{s.split, s.chooseColumns, s.checkRange} {
 		if err := step(); err != nil {
 			return nil, err

@@ -11,13 +11,13 @@ import (
 )
 
 // tie resolves the options' ties: it removes tied parameters from p.Free.
-func (p *ParameterList) tie(ties []Tie, fix []Assignment) error {
+func (p *application) tie() error {
 	source := make([]int, len(p.Free)) // −1 for a free parameter
 	for i := range source {
 		source[i] = -1
 	}
-	for _, tie := range ties {
-		to, from, err := p.tiedPairs(tie, fix)
+	for _, tie := range p.opts.Ties {
+		to, from, err := p.tiedPairs(tie)
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func cycleText(path []string) string {
 
 // tiedPairs returns the parameters that a tie binds and, for each, the parameter
 // whose value it takes.
-func (p *ParameterList) tiedPairs(tie Tie, fix []Assignment) (to, from []int, err error) {
+func (p *application) tiedPairs(tie Tie) (to, from []int, err error) {
 	sides := make([][]int, 2)
 	for k, name := range []string{tie.Name, tie.Source} {
 		if sides[k], err = p.MustFind("tie", name); err != nil {
@@ -92,7 +92,7 @@ func (p *ParameterList) tiedPairs(tie Tie, fix []Assignment) (to, from []int, er
 	default:
 		return nil, nil, OptionErrorf("tie", tie.String(), "%s has length %d and %s has length %d: give one number, or a vector of the same length", tie.Name, len(to), tie.Source, len(from))
 	}
-	for _, f := range fix {
+	for _, f := range p.opts.Fix {
 		for _, i := range p.Find(f.Name) {
 			if slices.Contains(to, i) {
 				return nil, nil, OptionErrorf("tie", tie.String(), "%s is fixed, by option fix %s; fix %s instead", p.Free[i].Name, f.Name, tie.Source)

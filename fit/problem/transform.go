@@ -19,7 +19,7 @@ func (d defaults) lambda() []Parameter {
 }
 
 // checkLambda returns an [*OptionError] for a value or a bound of λ that predictions cannot have.
-func (p *ParameterList) checkLambda() error {
+func (p *application) checkLambda() error {
 	for _, q := range p.Free {
 		if q.Group != transform.Parameter {
 			continue
