@@ -76,11 +76,7 @@ func (d Devices) Open(ctx context.Context, w device.Workload) (*OpenDevices, err
 // checkModel returns a [*problem.OptionError] if the method does not exist or does not suit a
 // fitted model: local experts have a method of their own.
 func (d Devices) checkModel(m *gp.Model) error {
-	var o problem.Options
-	if m.Experts != nil {
-		o.Experts = experts.Name
-	}
-	_, err := problem.FindMethod(d.Method, Methods(), o)
+	_, err := problem.FindMethod(d.Method, Methods(), problem.Options{Experts: m.State.Method})
 	return err
 }
 
@@ -88,9 +84,15 @@ func (d Devices) checkModel(m *gp.Model) error {
 // the model's file belongs to the dense method, which is then chosen unless Method names another one.
 // It returns a [*problem.OptionError] if the method does not exist or does not suit the model.
 func (d Devices) Workload(m *gp.Model) (device.Workload, error) {
-	w, err := gp.Workload(m)
+	w, err := m.Workload()
 	if err == nil {
 		err = d.checkModel(m)
+	}
+	if err == nil && m.State.Method != "" { // the largest expert decides
+		var p *experts.Partition
+		if p, err = experts.Read(m.State); err == nil && len(p.Sizes) > 0 {
+			w.N, w.Points = p.Largest(), nil
+		}
 	}
 	w.Factor = m.HasFactor() && (d.Method == "" || d.Method == device.Chosen)
 	return w, err

@@ -77,7 +77,6 @@ import (
 //	Experts string
 //	Combine experts.Rule
 //	ExpertRows int
-//	ExpertParameters experts.Parameters
 //	// From, if not nil, is a model from which the fit starts: its parameters are start values, and its kernel, mean, scaling, noise, ties, priors and objective replace what the options leave open.
 //	From *gp.Model
 type Options = problem.Options

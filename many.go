@@ -194,9 +194,6 @@ func oneAtATime(e problem.Events) problem.Events {
 	if e.OnDraw != nil {
 		out.OnDraw = func(chain, iteration int) { mu.Lock(); defer mu.Unlock(); e.OnDraw(chain, iteration) }
 	}
-	if e.OnExpert != nil {
-		out.OnExpert = func(done, all int, left time.Duration) { mu.Lock(); defer mu.Unlock(); e.OnExpert(done, all, left) }
-	}
 	if e.OnWarning != nil {
 		out.OnWarning = func(text string) { mu.Lock(); defer mu.Unlock(); e.OnWarning(text) }
 	}

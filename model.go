@@ -216,7 +216,7 @@ func (m *Model) SaveWithFactor(path string) error {
 // openAgain opens the first device of the model for more training rows, with a method that has their factor if that is
 // wanted.
 func openAgain(ctx context.Context, m *Model, more int, factor bool) (*OpenDevices, error) {
-	w, err := gp.Workload(m.model)
+	w, err := m.model.Workload()
 	if err != nil {
 		return nil, err
 	}

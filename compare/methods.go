@@ -278,7 +278,7 @@ func (p process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledRo
 // smoothed returns the posterior means at the training rows of a model, y − Dα for the noise variances D (from
 // RW, eq. 2.25: Kα = y − Dα), in original units. It is nil for models whose means are others.
 func smoothed(m *gp.Model, rows problem.Data) []float64 {
-	if m.Experts != nil || m.Scaling.Transform != nil || len(m.Targets) > 0 || !slices.Equal(m.Y, rows.Y) {
+	if m.State.Method != "" || m.Scaling.Transform != nil || len(m.Targets) > 0 || !slices.Equal(m.Y, rows.Y) {
 		return nil
 	}
 	out := slices.Clone(m.Y)

@@ -192,6 +192,9 @@ func (f Found) AcceleratorKind() string {
 // Closing them closes the devices. The function [For] turns a chosen backend into that for another
 // workload. Errors: see [Method.Backends] and [Backend.Supports].
 func (f Found) On(name string, devices []Device, w Workload) ([]Backend, error) {
+	if name == "" || name == Chosen {
+		name = w.State.Method
+	}
 	found, err := backends(name, f.methods, devices, w)
 	if (name == "" || name == Chosen) && len(f.methods) > 1 {
 		found = undecided(found, f.methods, w)

@@ -77,6 +77,16 @@ type Workload struct {
 	Blocks   []int
 	// Factor means that the job reads or writes the Cholesky factor ([FactorStore]).
 	Factor bool
+	// State belongs to a fitted model.
+	State State
+}
+
+// State is what a method keeps with a fitted model, so that it computes with the model's rows as it did in the fit;
+// the zero value for a method that needs nothing. [Chosen] then stands for this method, and its backends have a method
+// For (see [For]) that reads the state.
+type State struct {
+	// Method is the name of the method, and Text is JSON of its own.
+	Method, Text string
 }
 
 // Capabilities are the properties on which a caller may rely.

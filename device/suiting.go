@@ -34,7 +34,7 @@ func (o open) For(w Workload) Backend {
 
 // equal reports whether two workloads have the same points and covariance function and need the same.
 func (w Workload) equal(v Workload) bool {
-	same := w.N == v.N && w.D == v.D && w.Points == v.Points && w.NoiseByRow == v.NoiseByRow && w.Diagonal == v.Diagonal && w.Factor == v.Factor
+	same := w.N == v.N && w.D == v.D && w.Points == v.Points && w.NoiseByRow == v.NoiseByRow && w.Diagonal == v.Diagonal && w.Factor == v.Factor && w.State == v.State
 	return same && (w.Blocks == nil) == (v.Blocks == nil) && w.Program != nil && v.Program != nil && w.Program.Same(v.Program)
 }
 

@@ -158,17 +158,6 @@ def mean_basis(mean, a):
     return out
 
 
-def noises(model, new):
-    """Return the noise of the model, or of the expert, for each scaled row."""
-    own = model.get("experts", {}).get("models")
-    return [own[k]["noise"] if own else model["noise"] for k in expert_of(model, new)]
-
-
-def estimated_noise(model, new):
-    """Return the estimated noise variance of each scaled row."""
-    return np.array([float(noise["variance"]) for noise in noises(model, new)])
-
-
 def expert_of(model, x):
     """Return the expert of each scaled row, the one with the nearest centre; 0 without."""
     centres = np.array(model.get("experts", {"centres": [[0.0] * x.shape[1]]})["centres"])
@@ -193,41 +182,6 @@ def uncertainty(basis, solved, r):
     return np.sum(r * np.linalg.solve(basis.T @ solved, r), axis=0)
 
 
-def opinion(one, x, alpha, noise, new):
-    """Return what an expert with parameters of its own says of new rows: means before and
-    after its rows, variances before and after them, and those that the coefficients add."""
-    factor = np.linalg.cholesky(covariance(one["kernel"], x, x) + np.diag(noise))
-    cross, h = covariance(one["kernel"], x, new), mean_basis(one["mean"], new)
-    prior, before = variances(one["kernel"], new), h @ [b["coefficient"] for b in one["mean"]["basis"]]
-    variance, added = np.maximum(prior - np.sum(np.linalg.solve(factor, cross) ** 2, axis=0), 0), np.zeros(len(new))
-    if one["mean"]["least_squares"] and h.shape[1]:
-        basis = mean_basis(one["mean"], x)
-        solved = np.linalg.solve(factor.T, np.linalg.solve(factor, basis))
-        added = uncertainty(basis, solved, (h - cross.T @ solved).T)
-    return before, before + cross.T @ alpha, prior, variance, added
-
-
-def separate(model, x, new):
-    """Return the mean and the variance of the function at new rows, both scaled, for experts
-    with parameters of their own."""
-    said, of, home = [], expert_of(model, x), expert_of(model, new)
-    for k, one in enumerate(model["experts"]["models"]):
-        part = of == k
-        noise = model["training_noise"][part] if "training_noise" in model else np.full(np.sum(part), one["noise"]["variance"])
-        said.append(opinion(one, x[part], model["alpha"][part], noise + one["noise"]["jitter"], new))
-    before, after, prior, variance, added = (np.array(v) for v in zip(*said))
-    at = (home, np.arange(len(new)))
-    if model["experts"]["combine"] == "nearest":
-        return after[at], variance[at] + added[at]
-    trust = model["experts"]["trust"]
-    weight, temperature = (np.array([trust[k][name] for k in home]) for name in ("weight", "temperature"))
-    variance = np.clip(variance, 1e-14 * prior, prior)
-    beta = weight * np.log(prior / variance) / 2 + (np.arange(len(said))[:, None] == home) * (1 - weight)
-    precision = np.sum(beta * (1 / variance - 1 / prior), axis=0)
-    total = np.sum(beta * ((after - before[at]) / variance - (before - before[at]) / prior), axis=0)
-    return before[at] + total / (precision + 1 / prior[at]), 1 / (precision / temperature + 1 / prior[at]) + added[at]
-
-
 def original(model, mean, latent, noise):
     """Return a prediction in original units."""
     s = model["scaling"]
@@ -242,9 +196,7 @@ def predict(model, rows, noise=None):
     s, diagonal = model["scaling"], model["noise"]
     to_scaled = lambda x: (x - np.array(s["x_mean"])) / np.array(s["x_scale"])
     x, new = to_scaled(model["X"]), to_scaled(np.asarray(rows, dtype=float))
-    noise = estimated_noise(model, new) if noise is None else noise
-    if "models" in model.get("experts", {}):
-        return original(model, *separate(model, x, new), noise)
+    noise = np.full(len(new), float(diagonal["variance"])) if noise is None else noise
     training_noise = np.broadcast_to(model.get("training_noise", diagonal["variance"]), len(x)) + diagonal["jitter"]
     blocks = []  # rows, factor of their covariance, covariance with the new rows
     for own in np.unique(expert_of(model, x)):
@@ -323,14 +275,13 @@ def read_noise(table, model, rows):
     """Return the noise variance of each row in scaled units: the variance of its
     group if the model has groups, plus the known variance if the table has one."""
     scaling = model["scaling"]
-    new = (rows - np.array(scaling["x_mean"])) / np.array(scaling["x_scale"])
-    own, noise, square = noises(model, new), model["noise"], scaling["y_scale"] ** 2
+    noise, square = model["noise"], scaling["y_scale"] ** 2
     if "groups" in noise and noise["group_column"] not in table[0]:
         sys.exit(f"the model has a noise variance for each group: the table needs the column {noise['group_column']!r}")
-    out = estimated_noise(model, new)
+    out = np.full(len(rows), float(noise["variance"]))
     for i, row in enumerate(table):
         if "groups" in noise:
-            out[i] = own[i]["groups"][row[noise["group_column"]]]
+            out[i] = noise["groups"][row[noise["group_column"]]]
         if noise.get("known_column") in row:
             out[i] += float(row[noise["known_column"]]) / square
     return out

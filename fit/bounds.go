@@ -26,7 +26,7 @@ import (
 func relevance(ctx context.Context, j *tuning.Job, threads int, p *gp.Posterior, values []float64) ([]summary.ColumnRelevance, error) {
 	var scores []float64
 	var err error
-	if j.Experts == nil {
+	if p.Whole().State.Method == "" {
 		scores, err = gp.Relevance(ctx, p.Whole(), threads)
 	} else {
 		scores, err = p.Relevance(ctx)

@@ -215,7 +215,9 @@ func (c *closing) conclude(ctx context.Context, out *Outcome) error {
 	if out.posterior, err = s.Posterior(ctx, out.Model); err != nil {
 		return err
 	}
-	addCalibration(r, out.Model.Experts)
+	if err = addCalibration(r, out.Model); err != nil {
+		return err
+	}
 	if len(c.scores) > 0 {
 		if c.scores[0], err = scoreOptimum(ctx, s, out.posterior, result.X); err != nil {
 			return err

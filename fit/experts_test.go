@@ -33,6 +33,12 @@ func predictAt(t *testing.T, m *gp.Model, rows []float64) *gp.Prediction {
 	return must.Get(p.Predict(t.Context(), rows, len(rows)/len(m.FeatureNames)))(t)
 }
 
+// divided returns the partition of a model.
+func divided(t *testing.T, m *gp.Model) *experts.Partition {
+	t.Helper()
+	return must.Get(experts.Read(m.State))(t)
+}
+
 // sameNumbers compares numbers with the tolerance of the same formula in another order of its sums.
 func sameNumbers(t *testing.T, what string, got, want []float64) {
 	t.Helper()
@@ -73,7 +79,9 @@ func TestIslands(t *testing.T) {
 	}
 	sameNumbers(t, "NLML", []float64{local.Report.NLML, local.Report.Scores.LeaveOneOut.Sum}, []float64{whole.Report.NLML, whole.Report.Scores.LeaveOneOut.Sum})
 	rows := []float64{0.5, 0.5, 1000.2, 0.1, 2000.9, 0.7}
-	local.Model.Experts.Combine = experts.Nearest
+	p := divided(t, local.Model)
+	p.Combine = experts.Nearest
+	local.Model.State = p.State()
 	got, want := predictAt(t, local.Model, rows), predictAt(t, whole.Model, rows)
 	sameNumbers(t, "mean", got.Mean, want.Mean)
 	sameNumbers(t, "std", got.Std, want.Std)
@@ -99,25 +107,23 @@ func TestRuleChosen(t *testing.T) {
 	d.Test = every(5, 0, d.N)
 	chosen := map[experts.Rule]bool{}
 	for _, data := range []problem.Data{d, islands(3, 40)} {
-		for _, own := range experts.ParameterChoices() {
-			o := problem.Options{Mean: "zero", Kernel: "rbf", Experts: "kmeans:3", ExpertParameters: own}
-			out := mustFit(t, data, o)
-			r := out.Report.Experts
-			best := slices.MinFunc(r.Rules, func(a, b experts.RuleScore) int { return cmp.Compare(a.NLPD, b.NLPD) }).Combine
-			if !r.CombineChosen || r.Combine != best || out.Model.Experts.Combine != best {
-				t.Errorf("%s: rule %s, chosen %v, of %+v", own, r.Combine, r.CombineChosen, r.Rules)
+		o := problem.Options{Mean: "zero", Kernel: "rbf", Experts: "kmeans:3"}
+		out := mustFit(t, data, o)
+		r := out.Report.Experts
+		best := slices.MinFunc(r.Rules, func(a, b experts.RuleScore) int { return cmp.Compare(a.NLPD, b.NLPD) }).Combine
+		if !r.CombineChosen || r.Combine != best || divided(t, out.Model).Combine != best {
+			t.Errorf("rule %s, chosen %v, of %+v", r.Combine, r.CombineChosen, r.Rules)
+		}
+		must.Words(t, out.Report.Text(), "combined by "+string(best)+", the rule with the smaller NLPD below")
+		chosen[best] = true
+		for _, rule := range experts.Rules() {
+			o.Combine = rule
+			given := mustFit(t, data, o)
+			if g := given.Report.Experts; g.CombineChosen || g.Combine != rule {
+				t.Errorf("rule %s in place of %s", g.Combine, rule)
 			}
-			must.Words(t, out.Report.Text(), "combined by "+string(best)+", the rule with the smaller NLPD below")
-			chosen[best] = true
-			for _, rule := range experts.Rules() {
-				o.Combine = rule
-				given := mustFit(t, data, o)
-				if g := given.Report.Experts; g.CombineChosen || g.Combine != rule {
-					t.Errorf("%s: rule %s in place of %s", own, g.Combine, rule)
-				}
-				if rule == best && given.Report.Test != nil && given.Report.Test.RMSE != out.Report.Test.RMSE {
-					t.Errorf("%s: the held-out rows have RMSE %v by %s and %v by the chosen rule", own, given.Report.Test.RMSE, rule, out.Report.Test.RMSE)
-				}
+			if rule == best && given.Report.Test != nil && given.Report.Test.RMSE != out.Report.Test.RMSE {
+				t.Errorf("the held-out rows have RMSE %v by %s and %v by the chosen rule", given.Report.Test.RMSE, rule, out.Report.Test.RMSE)
 			}
 		}
 	}
@@ -138,8 +144,11 @@ func TestExpertsFile(t *testing.T) {
 		}
 		path := saved(t, out, false)
 		m, info, err := gp.Inspect(path)
-		if err != nil || info.SchemaVersion != 5 || m.Experts.Combine != rule || len(m.Experts.Scores) != 2 || !(m.Experts.Temperature > 0) {
-			t.Fatalf("%v, version %d, experts %+v", err, info.SchemaVersion, m.Experts)
+		if err != nil || info.SchemaVersion != 5 {
+			t.Fatalf("%v, version %d", err, info.SchemaVersion)
+		}
+		if p := divided(t, m); p.Combine != rule || len(p.Scores) != 2 || !(p.Temperature > 0) {
+			t.Fatalf("experts %+v", p)
 		}
 		rows := d.X[:50*d.D]
 		want := must.Get(out.Posterior().Predict(t.Context(), rows, 50))(t)
@@ -191,7 +200,7 @@ func TestExpertsTuning(t *testing.T) {
 	d.TargetName, d.TargetNames = "", []string{"u", "v"}
 	d.Y = append(d.Y, d.X[:d.N]...)
 	two := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", Experts: "kmeans:2"})
-	if len(two.Report.Targets) != 2 || len(two.Model.Experts.Sizes) != 2 {
+	if len(two.Report.Targets) != 2 || len(divided(t, two.Model).Sizes) != 2 {
 		t.Errorf("two targets: %+v", two.Report.Experts)
 	}
 	scores, err := CrossValidate(t.Context(), mustPrepare(t, synthetic(200), problem.Options{Mean: "zero", Kernel: "rbf", Experts: "kmeans:2"}), backend, nil, problem.CrossValidation{Folds: 3, Seed: 1})

@@ -10,6 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
+	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
@@ -52,7 +53,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	for _, p := range j.Program().Params {
 		r.Isotropic = r.Isotropic || p.Kind == kernel.Lengthscale && !p.Vector && len(p.Dims) == j.D() && j.D() > 1
 	}
-	if y, o := j.Sample.Y, j.Options; j.Sample.T() == 1 && o.TargetTransform == "" && j.Sample.Data.NoiseVariance == nil && o.ExpertParameters != experts.Separate {
+	if y, o := j.Sample.Y, j.Options; j.Sample.T() == 1 && o.TargetTransform == "" && j.Sample.Data.NoiseVariance == nil {
 		r.Skewed = slices.Min(y) > 0 && skewness(y) > manySkewed
 	}
 	values := j.Params.Values(e.z)
@@ -322,10 +323,12 @@ func expertsReport(j *problem.Prepared) *summary.ExpertsReport {
 }
 
 // addCalibration adds what a fit found of the rules, if there are experts.
-func addCalibration(r *summary.Report, p *experts.Partition) {
+func addCalibration(r *summary.Report, m *gp.Model) error {
+	p, err := experts.Read(m.State)
 	if p != nil {
 		r.Experts.Temperature, r.Experts.Rules, r.Experts.Combine = p.Temperature, p.Scores, p.Combine
 	}
+	return err
 }
 
 // evaluation holds the point that a session evaluated last, its gradient or nil, and

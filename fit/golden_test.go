@@ -20,10 +20,19 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
 	"gpfit/internal/refdata"
+	"gpfit/method/experts"
 	"gpfit/table"
 )
 
-var backend, _ = cpu.New(device.Options{})
+var backend = experts.Undivided{Backend: onCPU()}
+
+func onCPU() device.Backend {
+	b, err := cpu.New(device.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
 
 // golden is one data set of the reference values, computed with scikit-learn
 // 1.2.1 in float64.

@@ -18,9 +18,6 @@ import (
 // a profile is not returned.
 func Profile(ctx context.Context, j *tuning.Job, o ProfileOptions, backends ...device.Backend) (*summary.Profile, error) {
 	began := time.Now()
-	if err := j.SharedParameters("profiles"); err != nil {
-		return nil, err
-	}
 	if j.Options.Robust {
 		return nil, problem.OptionErrorf("robust", "", "profiles do not know the noise variances of single rows: profile a fit without the option, and not from a robust model")
 	}

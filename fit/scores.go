@@ -214,9 +214,6 @@ func newPredictiveScore(from *problem.Sample, left graph.LeftOut) *summary.Leave
 // fits if cv.Refit. Errors: [*problem.OptionError] if the number of folds does not suit the rows, and the
 // errors of evaluations.
 func CrossValidate(ctx context.Context, j *tuning.Job, b device.Backend, parameters map[string]float64, cv problem.CrossValidation, further ...device.Backend) (*summary.CrossValidationScores, error) {
-	if err := j.SharedParameters("predictions of folds"); err != nil {
-		return nil, err
-	}
 	n := j.N()
 	folds, err := j.Sample.Divide(cv, j.Options.Blocks)
 	if err != nil {

@@ -201,7 +201,6 @@ func TestTransformRefused(t *testing.T) {
 		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Log, NoiseFloor: problem.NoiseFloor{Variance: 2, Original: true}}, "give the number without :original"},
 		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.BoxCox, Bounds: []problem.Interval{{Name: "lambda", Lo: -1, Hi: 1}}}, "lambda cannot be -1"},
 		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.YeoJohnson, Set: []problem.Assignment{{Name: "lambda", Value: 3, Given: true}}}, "lambda cannot be 3"},
-		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Log, Experts: "kmeans:2", ExpertParameters: "separate"}, "all experts share the transform"},
 	} {
 		_, err := Prepare(c.data, c.o, problem.Events{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -11,6 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"gpfit/device"
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 )
 
@@ -40,13 +42,14 @@ const (
 
 // Check reads a model file as [Load] does, every byte once, and compares its contents with one
 // another: α with the training data, parameters, mean and noise, and the factor, if the file has
-// one, with the covariance of the training rows. Rows are scaled as for a prediction. It needs
+// one, with the covariance of the training rows. Rows are scaled as for a prediction. Where a model has the state of a
+// method, divide returns the blocks of rows outside of which that method takes the covariance for 0. Check needs
 // the memory of [Load] and a few hundred rows of the factor. Errors are [*FileError], and ctx's.
-func Check(ctx context.Context, path string, kernels ...*kernel.Family) (*Checked, error) {
+func Check(ctx context.Context, path string, divide func(device.State, *kernel.Points) ([][]int, error), kernels ...*kernel.Family) (*Checked, error) {
 	out := &Checked{}
 	m, info, err := inspect(path, kernels, func(m *Model, rows io.Reader) error {
-		if m.Experts != nil {
-			return errors.New("a model of local experts has no factor")
+		if m.State.Method != "" {
+			return fmt.Errorf("a model of the method %s has no factor", m.State.Method)
 		}
 		out.FactorRows = m.N()
 		return checkFactor(ctx, m, path, rows)
@@ -55,51 +58,25 @@ func Check(ctx context.Context, path string, kernels ...*kernel.Family) (*Checke
 		return nil, err
 	}
 	out.FileInfo, out.N = *info, m.N()
-	for _, b := range blocksOf(m) {
-		// Each block takes its share of the pairs, by its number of rows.
-		at := spread(b.model.N(), max(checkedPairs/m.N(), fewestRows))
-		out.Equations += len(at)
-		err := checkWeights(ctx, b, at, path)
-		if err == nil {
-			err = checkNoise(b, path)
+	if err := checkNoise(m, path); err != nil {
+		return nil, err
+	}
+	x := m.Points()
+	blocks := [][]int{matrixrows.All(m.N())}
+	if m.State.Method != "" {
+		if blocks, err = divide(m.State, x); err != nil {
+			return nil, &FileError{Path: path, Msg: "the model's parts do not fit together", Err: err}
 		}
-		if err != nil {
+	}
+	for _, rows := range blocks {
+		// Each block takes its share of the pairs, by its number of rows.
+		at := spread(len(rows), max(checkedPairs/m.N(), fewestRows))
+		out.Equations += len(at)
+		if err := checkWeights(ctx, m, x, rows, at, path); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
-}
-
-// expertBlock is a part of a model whose rows have no covariance with others, and the numbers of its rows.
-type expertBlock struct {
-	model *Model
-	rows  []int
-}
-
-// row returns the number of row i of a block within the model, from 1.
-func (b *expertBlock) row(i int) int {
-	if b.rows == nil {
-		return i + 1
-	}
-	return b.rows[i] + 1
-}
-
-// blocksOf returns the blocks of a model: one for each local expert.
-func blocksOf(m *Model) []expertBlock {
-	if m.Experts == nil {
-		return []expertBlock{{model: m}}
-	}
-	each := *m
-	if m.Locals == nil {
-		each.Locals = slices.Repeat([]Local{NewLocal(m)}, len(m.Experts.Centres))
-	}
-	var out []expertBlock
-	for k, rows := range m.ExpertRows() {
-		if len(rows) > 0 {
-			out = append(out, expertBlock{each.LocalModel(k, rows), rows})
-		}
-	}
-	return out
 }
 
 // spread returns count numbers from 0 to n−1, ascending, with the first and the last.
@@ -114,48 +91,46 @@ func spread(n, count int) []int {
 	return out
 }
 
-// checkWeights compares Σα with the targets, less the mean function, in rows of a block.
-func checkWeights(ctx context.Context, b expertBlock, at []int, path string) error {
-	m := b.model
+// checkWeights compares Σα with the targets, less the mean function, in rows of a block: those at the positions at.
+func checkWeights(ctx context.Context, m *Model, x *kernel.Points, rows, at []int, path string) error {
 	prog, err := m.Program()
 	if err != nil {
 		return err
 	}
-	x, n, targets := trainingPoints(m), m.N(), targetsOf(m)
-	scaled := m.Scaling.Inputs(m.X)
+	targets, noise := targetsOf(m), m.NoiseDiagonal()
 	diagonal := totalVariances(m, prog, x)
 	size := make([]float64, len(targets)) // Σⱼ √Σⱼⱼ |αⱼ|
-	wanted := make([][]float64, len(targets))
+	wanted, alpha := make([][]float64, len(targets)), make([][]float64, len(targets))
 	for t, one := range targets {
-		for j, v := range one.Alpha {
-			size[t] += math.Sqrt(diagonal[j]) * math.Abs(v)
+		alpha[t] = matrixrows.Rows(one.Alpha, rows, m.N(), 1)
+		for k, v := range alpha[t] {
+			size[t] += math.Sqrt(diagonal[rows[k]]) * math.Abs(v)
 		}
-		wanted[t] = one.Scaling.Targets(one.Y)
-		floats.Sub(wanted[t], meanValues(one, scaled, n))
+		wanted[t] = one.Residuals()
 	}
-	noise, cause := noiseDiagonal(m), "The data, the parameters, the noise or the weights were changed after the fit: take another copy of the file, or fit again"
+	cause := "The data, the parameters, the noise or the weights were changed after the fit: take another copy of the file, or fit again"
 	if e, err := (kernel.Parser{Families: m.Kernels}).Parse(m.Kernel); err == nil && kernel.Unproved(e) {
 		cause = "The file was changed after the fit, or the formula of the kernel is no covariance function there, so that no weights solve this well ('gpfit kernel check' looks for it): fit with another formula, or with bounds on its parameters"
 	}
 	var mutex sync.Mutex
-	worst, wrong := 0.0, error(nil)
+	worst, wrong, own, n := 0.0, error(nil), x.Pick(rows), len(rows)
 	err = eachRow(ctx, len(at), prog, m.Theta, func(e *kernel.Evaluator, piece []float64, k int) {
-		i, sums := at[k], make([]float64, len(targets))
+		i, row, sums := at[k], rows[at[k]], make([]float64, len(targets))
 		for j0 := 0; j0 < n; j0 += len(piece) {
 			j1 := min(j0+len(piece), n)
-			e.Row(piece, x, i, x, j0, j1)
-			for t, one := range targets {
-				sums[t] += floats.Dot(piece[:j1-j0], one.Alpha[j0:j1])
+			e.Row(piece, own, i, own, j0, j1)
+			for t := range targets {
+				sums[t] += floats.Dot(piece[:j1-j0], alpha[t][j0:j1])
 			}
 		}
 		for t, one := range targets {
-			off := math.Abs(sums[t] + noise[i%len(noise)]*one.Alpha[i] - wanted[t][i])
-			rounding := slack * ulp * (math.Sqrt(diagonal[i])*size[t] + math.Abs(wanted[t][i]) + math.Abs(m.Scaling.YMean/one.Scaling.YScale))
+			off := math.Abs(sums[t] + noise[row%len(noise)]*one.Alpha[row] - wanted[t][row])
+			rounding := slack * ulp * (math.Sqrt(diagonal[row])*size[t] + math.Abs(wanted[t][row]) + math.Abs(m.Scaling.YMean/one.Scaling.YScale))
 			mutex.Lock()
 			if share := off / rounding; !(share <= max(worst, 1)) {
 				worst = share
 				wrong = &FileError{Path: path, Msg: fmt.Sprintf("the weights alpha do not solve (K + σ²I)·α = y − m in training row %d%s: they are off by %.2g in scaled units, and rounding explains %.2g. "+
-					"%s", b.row(i), ofTarget(one, targets), off, rounding, cause)}
+					"%s", row+1, ofTarget(one, targets), off, rounding, cause)}
 			}
 			mutex.Unlock()
 		}
@@ -163,11 +138,10 @@ func checkWeights(ctx context.Context, b expertBlock, at []int, path string) err
 	return errors.Join(err, wrong)
 }
 
-// checkNoise compares the noise variance of each row of a block with the estimated variances, by which predictions
+// checkNoise compares the noise variance of each training row with the estimated variances, by which predictions
 // go. A row without a known variance, a weight or a variance of its own has one of them, other rows as much or more,
 // except that weights may make it less.
-func checkNoise(b expertBlock, path string) error {
-	m := b.model
+func checkNoise(m *Model, path string) error {
 	if m.TrainNoise == nil || m.Noise.WeightColumn != "" {
 		return nil
 	}
@@ -175,15 +149,13 @@ func checkNoise(b expertBlock, path string) error {
 	if m.Noise.Labels == nil {
 		estimated = []float64{m.NoiseVariance}
 	}
-	least, atLeast := slices.Min(estimated), make([]bool, m.N())
-	for i := range atLeast {
-		atLeast[i] = m.Noise.Column != "" || slices.Contains(m.Noise.Outlying, b.row(i)-1)
-	}
+	least := slices.Min(estimated)
 	const rounding = 1e-12
 	for i, v := range m.TrainNoise {
 		one := slices.ContainsFunc(estimated, func(e float64) bool { return math.Abs(v-e) <= rounding*v })
-		if !one && !(atLeast[i] && v >= least*(1-rounding)) {
-			return &FileError{Path: path, Msg: fmt.Sprintf("the noise variance of training row %d, %.6g in scaled units, is none of those of the model: the noise was changed after the fit: take another copy of the file, or fit again", b.row(i), v)}
+		atLeast := m.Noise.Column != "" || slices.Contains(m.Noise.Outlying, i)
+		if !one && !(atLeast && v >= least*(1-rounding)) {
+			return &FileError{Path: path, Msg: fmt.Sprintf("the noise variance of training row %d, %.6g in scaled units, is none of those of the model: the noise was changed after the fit: take another copy of the file, or fit again", i+1, v)}
 		}
 	}
 	return nil
@@ -199,7 +171,7 @@ func ofTarget(one *Model, targets []*Model) string {
 
 // totalVariances returns the diagonal of Σ.
 func totalVariances(m *Model, prog *kernel.Program, x *kernel.Points) []float64 {
-	out, noise := diagonalOf(prog, m.Theta, x), noiseDiagonal(m)
+	out, noise := diagonalOf(prog, m.Theta, x), m.NoiseDiagonal()
 	for i := range out {
 		out[i] += noise[i%len(noise)]
 	}
@@ -212,8 +184,8 @@ func checkFactor(ctx context.Context, m *Model, path string, rows io.Reader) err
 	if err != nil {
 		return err
 	}
-	n, x := m.N(), trainingPoints(m)
-	diagonal, noise := totalVariances(m, prog, x), noiseDiagonal(m)
+	n, x := m.N(), m.Points()
+	diagonal, noise := totalVariances(m, prog, x), m.NoiseDiagonal()
 	e := kernel.NewEvaluator(prog)
 	e.Bind(m.Theta)
 	columns := spread(n, factorColumns)

@@ -13,6 +13,7 @@ import (
 	"gpfit/gp/modeltest"
 	"gpfit/internal/must"
 	"gpfit/internal/transform"
+	"gpfit/method/experts"
 )
 
 // checkedModels are models of every kind with n rows or a few more, each with the weights of its data.
@@ -41,9 +42,7 @@ func checkedModels(t *testing.T, n int) map[string]*Model {
 	drawn.Draws = &Draws{Method: "laplace", Theta: [][]float64{drawn.Theta, drawn.Theta}, Noise: [][]float64{{0.05}, {0.06}}}
 	out["transform"], out["groups"], out["outlying"], out["draws"] = logs, noisyModel(t, n), robust, drawn
 	for name, m := range out {
-		if m.Locals == nil { // those have weights already
-			out[name] = settled(t, m)
-		}
+		out[name] = settled(t, m)
 	}
 	return out
 }
@@ -53,11 +52,11 @@ func checkedModels(t *testing.T, n int) map[string]*Model {
 func TestCheck(t *testing.T) {
 	for name, m := range checkedModels(t, 20) {
 		path := saved(t, m.Save)
-		if m.Experts == nil {
+		if m.State.Method == "" {
 			path = saved(t, condition(t, m).SaveWithFactor)
 		}
-		c, err := Check(t.Context(), path)
-		if err != nil || c.N != m.N() || c.Equations != m.N() || c.FactorRows != 0 != (m.Experts == nil) {
+		c, err := Check(t.Context(), path, experts.Blocks)
+		if err != nil || c.N != m.N() || c.Equations != m.N() || c.FactorRows != 0 != (m.State.Method == "") {
 			t.Errorf("%s: %+v, %v", name, c, err)
 			continue
 		}
@@ -78,7 +77,7 @@ func TestCheck(t *testing.T) {
 					v[at] += 1e-3 * max(1, math.Abs(v[at]))
 				})
 				must.Do(t, os.WriteFile(path, edited, 0o600))
-				if _, err := Check(t.Context(), path); !errors.As(err, new(*FileError)) || !strings.Contains(err.Error(), "were changed after the fit") {
+				if _, err := Check(t.Context(), path, experts.Blocks); !errors.As(err, new(*FileError)) || !strings.Contains(err.Error(), "were changed after the fit") {
 					t.Errorf("%s: element %d of %s was changed: %v", name, at, array, err)
 				}
 			}
@@ -126,11 +125,11 @@ func TestCheckGroups(t *testing.T) {
 		m.TrainNoise[i] = m.Noise.Variances[i%len(m.Noise.Variances)]
 	}
 	m = settled(t, m)
-	if _, err := Check(t.Context(), saved(t, m.Save)); err != nil {
+	if _, err := Check(t.Context(), saved(t, m.Save), nil); err != nil {
 		t.Fatal(err)
 	}
 	m.Noise.Variances[1] *= 1.01
-	if _, err := Check(t.Context(), saved(t, m.Save)); !errors.As(err, new(*FileError)) || !strings.Contains(err.Error(), "is none of those of the model") {
+	if _, err := Check(t.Context(), saved(t, m.Save), nil); !errors.As(err, new(*FileError)) || !strings.Contains(err.Error(), "is none of those of the model") {
 		t.Error(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"gpfit/gp/modeltest"
 	"gpfit/internal/must"
+	"gpfit/method/experts"
 )
 
 // use does with a model what commands do.
@@ -19,7 +20,6 @@ func use(t *testing.T, m *Model, path string) {
 	ctx := t.Context()
 	m.Parameters()
 	m.KernelText()
-	m.ExpertRows()
 	m.Scaling.Standardize()
 	for _, name := range m.TargetNames() {
 		_, _ = m.TargetNamed(name)
@@ -29,7 +29,7 @@ func use(t *testing.T, m *Model, path string) {
 	}
 	_ = ExportJSON(m, io.Discard)
 	_ = m.Write(io.Discard)
-	_, _ = Check(ctx, path)
+	_, _ = Check(ctx, path, experts.Blocks)
 	checkPredictions(t, m)
 	if p, err := m.Condition(ctx, backend); err == nil {
 		defer p.Close()
@@ -68,7 +68,7 @@ func TestEdits(t *testing.T) {
 	files := map[string][]byte{}
 	for name, m := range models {
 		path := saved(t, m.Save)
-		if m.Experts == nil {
+		if m.State.Method == "" {
 			path = saved(t, condition(t, m).SaveWithFactor)
 		}
 		names, files[name] = append(names, name), must.Get(os.ReadFile(path))(t)
@@ -94,7 +94,7 @@ func TestEdits(t *testing.T) {
 				return
 			}
 			loaded++
-			if _, err := Check(t.Context(), path); err != nil {
+			if _, err := Check(t.Context(), path, experts.Blocks); err != nil {
 				found++
 			}
 			use(t, m, path)

@@ -40,9 +40,9 @@ type explicitTarget struct {
 }
 
 // NewExplicit returns the numbers of a model, with the factor if variances are wanted. The cost is n³/3
-// operations then. Models with several local experts and with a transform of the target have no such form.
+// operations then. Models of a transformed target, and of a method that keeps a state with the model, have no such form.
 func NewExplicit(m *Model, variances bool) (*Explicit, error) {
-	if m.Scaling.Transform != nil || m.Locals != nil || m.Experts != nil && len(m.Experts.Centres) > 1 {
+	if m.Scaling.Transform != nil || m.State.Method != "" {
 		return nil, errors.New("gp: a model of local experts or of a transformed target has no explicit form")
 	}
 	prog, err := m.Program()
@@ -66,7 +66,7 @@ func NewExplicit(m *Model, variances bool) (*Explicit, error) {
 
 // lowerFactor returns the lower triangle of the factor of Σ by rows.
 func lowerFactor(m *Model, prog *kernel.Program) ([]byte, error) {
-	n, x, noise := m.N(), trainingPoints(m), noiseDiagonal(m)
+	n, x, noise := m.N(), m.Points(), m.NoiseDiagonal()
 	row := kernel.NewEvaluator(prog)
 	row.Bind(m.Theta)
 	sigma := mat.NewSymDense(n, nil)

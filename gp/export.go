@@ -12,14 +12,13 @@ import (
 	"gpfit/kernel"
 	"gpfit/kernel/oplist"
 	"gpfit/mean"
-	"gpfit/method/experts"
 	"gpfit/table/feature"
 )
 
 // ExportVersion is the newest version of the exchange format. Version 2 adds the encoding of
-// columns that are not numbers, version 3 local experts, version 4 experts with parameters of
+// columns that are not numbers, version 3 local experts; version 4 had experts with parameters of
 // their own. A model has the oldest version that has all its parts.
-const ExportVersion = 4
+const ExportVersion = 3
 
 // export is a model for other programs, which need no parser for gpfit's text forms.
 // examples/model.schema.json is its JSON Schema; examples/EXPORT.md describes it with formulas.
@@ -90,18 +89,6 @@ type exportExperts struct {
 	Combine     string      `json:"combine"`
 	Centres     [][]float64 `json:"centres"`
 	Temperature float64     `json:"temperature"`
-	// Models and Trust have an element for each expert with parameters of its own. The kernel,
-	// mean and noise of the export are then made from medians over the experts.
-	Models []exportLocal   `json:"models,omitempty"`
-	Trust  []experts.Trust `json:"trust,omitempty"`
-}
-
-// exportLocal holds the parameters of a local expert that has its own.
-type exportLocal struct {
-	Kernel *node       `json:"kernel"`
-	Mean   exportMean  `json:"mean"`
-	Noise  exportNoise `json:"noise"`
-	NLML   float64     `json:"nlml"`
 }
 
 // exportBasis is one function of the mean with its coefficient. Type is "constant", "linear",
@@ -180,37 +167,30 @@ func newExport(m *Model) (*export, error) {
 	if err := untransformed(m, "an export, whose readers know no transform"); err != nil {
 		return nil, err
 	}
-	own, err := exported(m)
+	tree, err := exportedKernel(m)
 	if err != nil {
 		return nil, err
 	}
 	e := &export{
 		Type: "gpfit export", SchemaVersion: 1, N: m.N(), D: len(m.Columns),
 		FeatureNames: m.FeatureNames, Encoding: m.Encoding, Columns: m.Columns, TargetName: m.TargetName,
-		KernelText: m.Kernel, Kernel: own.Kernel, Mean: own.Mean, Noise: own.Noise, Scaling: m.Scaling, NLML: m.NLML, Status: m.Status,
+		KernelText: m.Kernel, Kernel: tree, Mean: exportedMean(m), Noise: exportedNoise(m), Scaling: m.Scaling, NLML: m.NLML, Status: m.Status,
 	}
 	if m.Encoding != nil {
 		e.SchemaVersion = 2
 	}
-	if p := m.Experts; p != nil {
-		e.SchemaVersion = 3
-		e.Experts = &exportExperts{Combine: string(p.Combine), Centres: p.Centres, Temperature: cmp.Or(p.Temperature, 1), Trust: p.Trust}
-	}
-	if m.Locals != nil {
-		e.SchemaVersion = ExportVersion
-		for k, rows := range m.ExpertRows() {
-			one, err := exported(m.LocalModel(k, rows))
-			if err != nil {
-				return nil, err
-			}
-			e.Experts.Models = append(e.Experts.Models, *one)
+	if m.State.Method == stateful {
+		e.SchemaVersion, e.Experts = ExportVersion, &exportExperts{}
+		if err := json.Unmarshal([]byte(m.State.Text), e.Experts); err != nil {
+			return nil, fmt.Errorf("gp: model to export: %w", err)
 		}
+		e.Experts.Temperature = cmp.Or(e.Experts.Temperature, 1)
 	}
 	return e, nil
 }
 
-// exported exports the parameters of a model.
-func exported(m *Model) (*exportLocal, error) {
+// exportedKernel exports the kernel of a model with its parameters.
+func exportedKernel(m *Model) (*node, error) {
 	expr, err := parsedKernel(m)
 	if err != nil {
 		return nil, err
@@ -224,7 +204,7 @@ func exported(m *Model) (*exportLocal, error) {
 	if err == nil && x.used != prog.NumParams {
 		err = fmt.Errorf("gp: export of %s places %d of %d parameters", m.Kernel, x.used, prog.NumParams)
 	}
-	return &exportLocal{tree, exportedMean(m), exportedNoise(m), m.NLML}, err
+	return tree, err
 }
 
 func exportedMean(m *Model) exportMean {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"gpfit/internal/matrixrows"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -222,36 +221,13 @@ func exportModels(t testing.TB) map[string]*Model {
 	for _, rule := range experts.Rules() {
 		local := leastSquaresModel(t, 40)
 		inputs := local.Scaling.Inputs(local.X)
-		local.Experts = experts.NewPartition(inputs, local.N(), len(local.Columns), experts.PartitionOptions{Clusters: 3, Combine: rule})
-		local.Experts.Temperature = 1.7
+		part := experts.NewPartition(inputs, local.N(), len(local.Columns), experts.PartitionOptions{Clusters: 3, Combine: rule})
+		part.Temperature = 1.7
+		local.State = part.State()
 		weigh(t, local)
 		out["local experts, "+string(rule)] = local
-		out["separate experts, "+string(rule)] = separate(t, local)
 	}
 	return out
-}
-
-// separate returns a model of local experts in which each has parameters of its own.
-func separate(t testing.TB, m *Model) *Model {
-	out, part := *m, *m.Experts
-	out.Experts, out.Alpha = &part, make([]float64, m.N())
-	for k := range part.Centres {
-		part.Trust = append(part.Trust, experts.Trust{Weight: []float64{1, 0.25, 0}[k], Temperature: []float64{1.5, 3, 1}[k]})
-		own := NewLocal(m)
-		own.Theta, own.NoiseVariance = slices.Clone(m.Theta), m.NoiseVariance*float64(k+1)
-		for i := range own.Theta {
-			own.Theta[i] *= 1 + 0.3*float64(k)
-		}
-		own.Coefficients = [][]float64{slices.Clone(m.Mean.Coefficients)}
-		own.Coefficients[0][0] += 0.1 * float64(k)
-		out.Locals = append(out.Locals, own)
-	}
-	for k, rows := range out.ExpertRows() {
-		one := out.LocalModel(k, rows)
-		weigh(t, one)
-		matrixrows.Put(out.Alpha, one.Alpha, rows, out.N())
-	}
-	return &out
 }
 
 // TestReadGroups checks the noise groups of rows of the table.

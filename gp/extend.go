@@ -86,8 +86,8 @@ func (p *Posterior) Extend(ctx context.Context, b device.Backend, add Addition) 
 func (m *Model) HasFactor() bool { return m.factorPath != "" }
 
 func extend(ctx context.Context, m *Model, b device.Backend, add Addition, read func(device.FactorStore) error) (*Posterior, *Extension, error) {
-	if m.Experts != nil {
-		return nil, nil, &device.UnsupportedError{Method: "local experts", What: "an update: fit the rows together"}
+	if m.State.Method != "" {
+		return nil, nil, &device.UnsupportedError{Method: m.State.Method, What: "an update: fit the rows together"}
 	}
 	grown, err := withRows(m, add)
 	if err != nil {
@@ -107,7 +107,7 @@ func extend(ctx context.Context, m *Model, b device.Backend, add Addition, read 
 		if factor, ok := ws.(device.FactorStore); ok {
 			err = s.fromFactor(factor, m.N())
 		} else {
-			err = s.fromJoint(ctx, m, b, add, noiseDiagonal(grown))
+			err = s.fromJoint(ctx, m, b, add, grown.NoiseDiagonal())
 		}
 	}
 	if err == nil {
@@ -221,12 +221,12 @@ func formFrom(ctx context.Context, p *Posterior, known int, read func(device.Fac
 	m := p.whole
 	extender, ok := p.ws.(device.FactorExtender)
 	if read == nil || !ok {
-		return false, p.ws.Form(ctx, p.prog, m.Theta, noiseDiagonal(m))
+		return false, p.ws.Form(ctx, p.prog, m.Theta, m.NoiseDiagonal())
 	}
 	if err := read(&widened{FactorStore: extender, known: known, n: m.N()}); err != nil {
 		return false, err
 	}
-	return true, extender.ExtendFactor(ctx, p.prog, m.Theta, noiseDiagonal(m), known)
+	return true, extender.ExtendFactor(ctx, p.prog, m.Theta, m.NoiseDiagonal(), known)
 }
 
 // widened writes the rows of a factor of known rows to one of n.
@@ -253,7 +253,7 @@ func settle(ctx context.Context, p *Posterior) error {
 	m := p.whole
 	n, h := m.N(), []float64(nil)
 	if len(m.Mean.Basis) > 0 {
-		h = m.Mean.Basis.Evaluate(trainingPoints(m))
+		h = m.Mean.Basis.Evaluate(m.Points())
 	}
 	if m.Mean.LeastSquares && len(h) > 0 {
 		if err := p.leastSquares(ctx); err != nil {

@@ -24,8 +24,8 @@ import (
 // versions, too. Version 2 adds general mean functions and noise that differs from row to
 // row, which a reader of version 1 would ignore. Version 3 adds the encoding of columns
 // that are not numbers. Version 4 adds draws of the parameters, with which predictions are
-// made. Version 5 adds local experts, version 6 experts with parameters of their own, version 7
-// transforms of the target, and weights with draws, whose noise an older program would not divide by
+// made. Version 5 adds local experts, version 6 had experts with parameters of their own, which this
+// package reads no more, and version 7 adds transforms of the target, and weights with draws, whose noise an older program would not divide by
 // them. A model has the oldest version that has all its parts; older programs read it.
 const SchemaVersion = 7
 
@@ -34,9 +34,7 @@ func versionOf(m *Model) int {
 	switch {
 	case m.Scaling.Transform != nil, m.Noise.WeightColumn != "" && m.Draws != nil:
 		return SchemaVersion
-	case m.Locals != nil:
-		return 6
-	case m.Experts != nil:
+	case m.State.Method != "":
 		return 5
 	case m.Draws != nil:
 		return 4
@@ -78,7 +76,14 @@ type fileHeader struct {
 	Type          string `json:"type"`
 	N             int    `json:"n"`
 	*Model
+	// Experts is the state of the method of that name, the only one that keeps one. Locals are the parameters that
+	// its parts once had of their own.
+	Experts json.RawMessage `json:"experts,omitempty"`
+	Locals  json.RawMessage `json:"locals,omitempty"`
 }
+
+// stateful is the method whose state a file has.
+const stateful = "experts"
 
 // Save writes the model to path. If it fails, it leaves no partial file.
 func (m *Model) Save(path string) error { return save(path, m.Write) }
@@ -119,6 +124,9 @@ func writeArchive(m *Model, w io.Writer, factor device.FactorStore, version int)
 		return err
 	}
 	h := &fileHeader{SchemaVersion: version, Type: "gpfit model", N: m.N(), Model: m}
+	if m.State.Method == stateful {
+		h.Experts = json.RawMessage(m.State.Text)
+	}
 	text, err := json.MarshalIndent(h, "", "  ")
 	if err == nil {
 		err = writeText(z, headerEntry, text)

@@ -21,9 +21,18 @@ import (
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 	"gpfit/mean"
+	"gpfit/method/experts"
 )
 
-var backend, _ = cpu.New(device.Options{Threads: 2})
+var backend = experts.Undivided{Backend: onCPU()}
+
+func onCPU() device.Backend {
+	b, err := cpu.New(device.Options{Threads: 2})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
 
 // newModel returns a model of n rows with one unused feature, a linear mean and its weights.
 func newModel(t testing.TB, n int) *Model {

@@ -170,6 +170,12 @@ func readHeader(archive *zip.Reader, path string) (*fileHeader, error) {
 	if h.SchemaVersion > SchemaVersion || h.SchemaVersion < 1 {
 		return nil, &FileError{Path: path, Msg: fmt.Sprintf("the model has schema version %d, but this gpfit reads only versions up to %d: use a newer gpfit", h.SchemaVersion, SchemaVersion)}
 	}
+	if len(h.Locals) > 0 {
+		return nil, &FileError{Path: path, Msg: "the model has local experts with parameters of their own, with which this gpfit no longer predicts: fit the table again with 'gpfit fit' and option experts, whose experts share their parameters"}
+	}
+	if len(h.Experts) > 0 {
+		h.Model.State = device.State{Method: stateful, Text: string(h.Experts)}
+	}
 	if h.SchemaVersion == 1 {
 		if h.Model.Mean, err = upgradeMean(text); err != nil {
 			return nil, &FileError{Path: path, Msg: "the model's mean function cannot be read", Err: err}

@@ -72,6 +72,9 @@ func TestLoadClaims(t *testing.T) {
 		"model.json claims": func(_ *zip.Writer, f *zip.File, text []byte) (string, uint16, []byte) {
 			return f.Name, zip.Store, []byte(strings.Replace(string(text), `"n": 5`, `"n": 100000000000`, 1))
 		},
+		"this gpfit no longer predicts: fit the table again with 'gpfit fit' and option experts": func(_ *zip.Writer, f *zip.File, text []byte) (string, uint16, []byte) {
+			return f.Name, zip.Store, []byte(strings.Replace(string(text), `"n": 5`, `"n": 5, "locals": [{"nlml": 1}]`, 1))
+		},
 		"is compressed": func(_ *zip.Writer, f *zip.File, text []byte) (string, uint16, []byte) {
 			return f.Name, zip.Deflate, text
 		},

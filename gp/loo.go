@@ -1,7 +1,6 @@
 package gp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -11,10 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/gp/leavegroupout"
-	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
-	"gpfit/kernel"
-	"gpfit/method/experts"
 )
 
 // LeaveOneOut holds, for each training row, the prediction of its target from
@@ -56,17 +52,9 @@ func newLeaveOneOut(y []float64) *LeaveOneOut {
 	return &LeaveOneOut{Target: y, Mean: column(), Std: column(), Residual: column(), Standardized: column(), LogDensity: column()}
 }
 
-// columns returns the fields without the targets.
-func (l *LeaveOneOut) columns() [][]float64 {
-	return [][]float64{l.Mean, l.Std, l.Residual, l.Standardized, l.LogDensity}
-}
-
 // LeaveOneOut computes all leave-one-out predictions from the existing factor in 2n³/3 flops, and
 // up to n³ more if inputs repeat. Errors are [*device.UnsupportedError].
 func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
-	if p.locals != nil {
-		return p.locals.leaveOneOut(ctx, p.model.Y)
-	}
 	mod := p.model
 	errors, variances, places, err := leavePlaces(ctx, p)
 	if err != nil {
@@ -120,11 +108,11 @@ func leavePlaces(ctx context.Context, p *Posterior) (errors, variances []float64
 		errors[i] /= k
 		kappa[i] = 1 / k
 	}
-	repeated := leavegroupout.Repeated(p.ws, trainingPoints(p.model))
+	repeated := leavegroupout.Repeated(p.ws, p.model.Points())
 	if repeated == nil {
 		return errors, kappa, 0, nil
 	}
-	err = leavegroupout.Leave(ctx, p.ws, repeated, leavegroupout.Fitted{Noise: noiseDiagonal(p.whole), Alpha: p.model.Alpha, Mean: w}, errors, kappa)
+	err = leavegroupout.Leave(ctx, p.ws, repeated, leavegroupout.Fitted{Noise: p.whole.NoiseDiagonal(), Alpha: p.model.Alpha, Mean: w}, errors, kappa)
 	return errors, kappa, leavegroupout.Count(len(kappa), repeated), err
 }
 
@@ -209,116 +197,4 @@ func (l *LeaveOneOut) Summary() LeaveOneOutSummary {
 	out.Coverage50, out.Coverage90, out.Coverage95 = sum.Coverage(0), sum.Coverage(1), sum.Coverage(2)
 	out.MeanStandardized, out.RMSStandardized = out.MeanStandardized/n, math.Sqrt(out.RMSStandardized/n)
 	return out
-}
-
-// leaveOneOut returns the leave-one-out predictions of the experts, each from the rows of its own.
-func (l *locals) leaveOneOut(ctx context.Context, y []float64) (*LeaveOneOut, error) {
-	out := newLeaveOneOut(y)
-	for k, e := range l.each {
-		one, err := e.LeaveOneOut(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out.Places += cmp.Or(one.Places, len(one.Target))
-		from := one.columns()
-		for c, to := range out.columns() {
-			matrixrows.Put(to, from[c], l.rows[k], len(y))
-		}
-	}
-	if out.Places == len(y) {
-		out.Places = 0
-	}
-	return out, nil
-}
-
-// CalibrateExperts finds the temperature of the committee of a model with local experts, and
-// stores it with the scores of the rules in the model. It changes nothing of other models.
-// docs/experts.md defines the temperature.
-func (p *Posterior) CalibrateExperts(ctx context.Context) error {
-	if p.whole.Experts == nil {
-		return nil
-	}
-	part, err := calibrate(ctx, p)
-	if err == nil {
-		p.whole.Experts, p.model.Experts = part, part
-	}
-	return err
-}
-
-// calibrate returns the calibrated partition.
-func calibrate(ctx context.Context, p *Posterior) (*experts.Partition, error) {
-	if p.locals != nil {
-		return calibrateLocals(ctx, p)
-	}
-	m := p.whole
-	in := experts.Training{Program: p.prog, Theta: m.Theta, Noise: noiseDiagonal(m), Alpha: m.Alpha}
-	inputs := m.Scaling.Inputs(m.X)
-	for t := range m.T() {
-		one := m.Target(t)
-		residual := one.Scaling.Targets(one.Y)
-		floats.Sub(residual, meanValues(one, inputs, m.N()))
-		in.Residual = slices.Concat(in.Residual, residual)
-	}
-	return experts.Calibrate(ctx, p.ws, in)
-}
-
-// calibrateLocals is calibrate for experts with parameters of their own.
-func calibrateLocals(ctx context.Context, p *Posterior) (*experts.Partition, error) {
-	m, part := p.whole, p.whole.Experts
-	n, d := m.N(), len(m.Columns)
-	rows := part.CalibrationRows(n)
-	scaled := m.Scaling.Inputs(matrixrows.Rows(m.X, rows, n, d))
-	own := part.Assign(kernel.NewPoints(scaled, len(rows), d))
-	all, noise := make([]experts.Opinion, len(p.locals.each)), make([]float64, n)
-	err := experts.Each(ctx, p.ws, func(k int, _ device.Workspace) (err error) {
-		e, trained := p.locals.each[k], p.locals.rows[k]
-		if all[k], err = opinion(ctx, e, scaled, m.T()); err != nil {
-			return err
-		}
-		mean, variance, own, err := leftOut(ctx, e)
-		if err != nil {
-			return err
-		}
-		matrixrows.Put(noise, own, trained, n)
-		for j, i := range rows {
-			if at, found := slices.BinarySearch(trained, i); found {
-				all[k].Variance[j] = min(variance[at], all[k].PriorVariance[j])
-				for t := range m.T() {
-					all[k].Mean[t*len(rows)+j] = mean[t*len(trained)+at]
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	var observed []float64
-	for t := range m.T() {
-		observed = append(observed, matrixrows.Rows(m.Target(t).Scaling.Targets(m.Target(t).Y), rows, n, 1)...)
-	}
-	return part.Calibrated(own, all, observed, matrixrows.Rows(noise, rows, n, 1)), nil
-}
-
-// leftOut returns the predictions of the training rows of a local expert from its others, in
-// scaled units: the means of all targets, the variances of the function, which rounding may
-// make negative, and the variances of the noise. See [LeaveOneOut].
-func leftOut(ctx context.Context, p *Posterior) (means, variance, noise []float64, err error) {
-	variance, _, err = inverseDiagonal(ctx, p)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	noise = make([]float64, len(variance))
-	diagonal := noiseDiagonal(p.whole)
-	for t := range p.whole.T() {
-		one := p.whole.Target(t)
-		for i, y := range one.Scaling.Targets(one.Y) {
-			means = append(means, y-one.Alpha[i]/variance[i])
-		}
-	}
-	for i, kappa := range variance {
-		noise[i] = diagonal[min(i, len(diagonal)-1)]
-		variance[i] = 1/kappa - noise[i]
-	}
-	return means, variance, noise, nil
 }

@@ -22,8 +22,8 @@ type Means struct {
 	on    device.MeanPredictor
 	// ws predicts where on is nil.
 	ws device.Workspace
-	// posterior predicts for local experts with parameters of their own, and of transformed
-	// targets, whose means need their variances; nil without, or until backend has to open it.
+	// posterior predicts transformed targets, whose means need their variances; nil without, or until
+	// backend has to open it.
 	posterior *Posterior
 	backend   device.Backend
 }
@@ -31,24 +31,13 @@ type Means struct {
 // Means prepares the model to predict means on a backend. On the CPU that takes memory of the
 // order n; a GPU allocates an n×n matrix. It returns the errors of [device.Backend].
 func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
-	prog, err := supported(m, b)
+	on, w, err := suited(m, b)
 	if err != nil {
 		return nil, err
 	}
-	if m.Locals != nil {
-		posterior, err := m.Condition(ctx, b)
-		if err != nil {
-			return nil, err
-		}
-		return &Means{model: m, posterior: posterior, ws: posterior.ws}, nil
-	}
-	p := &Means{model: m, prog: prog, x: trainingPoints(m), backend: b}
-	b = m.Backend(b)
-	if m.Experts == nil {
-		p.on = meanPredictor(b)
-	}
+	p := &Means{model: m, prog: w.Program, x: w.Points, backend: b, on: meanPredictor(on)}
 	if p.on == nil {
-		p.ws, err = b.NewWorkspace(ctx, p.x)
+		p.ws, err = on.NewWorkspace(ctx, p.x)
 	}
 	return p, err
 }
@@ -87,9 +76,6 @@ func (p *Means) Predict(ctx context.Context, rows []float64, m int) ([][]float64
 
 // scaled returns the mean of each target at scaled rows, in scaled units.
 func (p *Means) scaled(ctx context.Context, scaled []float64, xs *kernel.Points) ([][]float64, error) {
-	if p.posterior != nil {
-		return scaledMeans(ctx, p.posterior, scaled, xs)
-	}
 	sums := make([]float64, xs.N*p.model.T())
 	if err := p.sums(ctx, xs, sums); err != nil {
 		return nil, err
@@ -116,7 +102,7 @@ func (p *Means) sums(ctx context.Context, xs *kernel.Points, out []float64) erro
 
 // Close frees the device's memory.
 func (p *Means) Close() error {
-	if p.posterior != nil && p.posterior.ws != p.ws {
+	if p.posterior != nil {
 		_ = p.posterior.Close()
 	}
 	if p.ws == nil {
@@ -160,8 +146,8 @@ const (
 // result is nil for tables of thousands of columns, for which pairs of only 16 rows would take minutes.
 func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 	prog, err := m.Program()
-	if err == nil {
-		err = m.oneProcess("predictions without a posterior")
+	if err == nil && m.State.Method != "" {
+		err = &device.UnsupportedError{Method: m.State.Method, What: "predictions without a posterior"}
 	}
 	if err != nil {
 		return nil, err
@@ -172,7 +158,7 @@ func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 }
 
 // Relevance returns what [Relevance] returns, with the means of the posterior. It is
-// the only way for local experts.
+// the only way for a method that keeps a state with the model.
 func (p *Posterior) Relevance(ctx context.Context) ([]float64, error) {
 	return relevanceOf(p.whole, relevanceNumbers, func(rows []float64, points *kernel.Points) ([][]float64, error) {
 		return scaledMeans(ctx, p, rows, points)
@@ -261,7 +247,7 @@ func relevancePairs(m *Model) [][2]int {
 
 // posteriorMeans returns the posterior mean of each target at scaled rows, in scaled units.
 func posteriorMeans(ctx context.Context, m *Model, threads int, prog *kernel.Program, rows []float64, points *kernel.Points) ([][]float64, error) {
-	n, train := m.N(), trainingPoints(m)
+	n, train := m.N(), m.Points()
 	out := make([][]float64, m.T())
 	for t := range out {
 		out[t] = meanValues(m.Target(t), rows, points.N)

@@ -60,8 +60,9 @@ type Mixture struct {
 	prog  *kernel.Program
 	ws    device.Workspace
 	use   []int
-	// backend is nil for a mixture that is lent a workspace.
-	backend device.Backend
+	// backend is nil for a mixture that is lent a workspace. meansAlone says that it predicts means without one.
+	backend    device.Backend
+	meansAlone bool
 	// again is true from the second prediction on. kept then holds the posteriors of the draws if they are small,
 	// each with a workspace of its own, and means predicts means with them; nil before.
 	again bool
@@ -82,7 +83,11 @@ func NewMixture(ctx context.Context, m *Model, b device.Backend, limit int) (*Mi
 	if err != nil {
 		return nil, err
 	}
-	x := &Mixture{model: m, prog: prog, ws: ws, backend: b}
+	on, _, err := suited(m, b)
+	if err != nil {
+		return nil, err
+	}
+	x := &Mixture{model: m, prog: prog, ws: ws, backend: b, meansAlone: meanPredictor(on) != nil}
 	x.take(limit)
 	return x, nil
 }
@@ -155,7 +160,7 @@ func (x *Mixture) posterior(ctx context.Context, i int) (p *Posterior, err error
 		}()
 	}
 	p = &Posterior{whole: drawnModel(x.model, x.use[i]), prog: x.prog, ws: ws}
-	if err := ws.Form(ctx, p.prog, p.whole.Theta, noiseDiagonal(p.whole)); err != nil {
+	if err := ws.Form(ctx, p.prog, p.whole.Theta, p.whole.NoiseDiagonal()); err != nil {
 		return nil, fmt.Errorf("draw %d: %w", x.use[i], err)
 	}
 	if err := settle(ctx, p); err != nil {
@@ -175,7 +180,7 @@ func (x *Mixture) posterior(ctx context.Context, i int) (p *Posterior, err error
 // variances. Later calls need no factor.
 func (x *Mixture) PredictMeans(ctx context.Context, rows []float64, n int) ([][]float64, error) {
 	m := x.model
-	if x.backend == nil || m.Scaling.Transform != nil || m.Experts != nil || meanPredictor(m.Backend(x.backend)) == nil {
+	if x.backend == nil || m.Scaling.Transform != nil || !x.meansAlone {
 		all, err := x.Predict(ctx, rows, n, RowNoise{})
 		means := make([][]float64, len(all))
 		for t, p := range all {

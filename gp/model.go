@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/device"
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/mean"
-	"gpfit/method/experts"
 	"gpfit/table/feature"
 )
 
@@ -51,14 +51,9 @@ type Model struct {
 	// Draws are draws of the parameters from their posterior; nil without. [NewMixture]
 	// predicts with them, and everything else with Theta.
 	Draws *Draws `json:"draws,omitempty"`
-	// Experts divides the training rows among local experts; nil without. The covariance of
-	// rows of different experts is then 0, and Alpha belongs to that covariance.
-	Experts *experts.Partition `json:"experts,omitempty"`
-	// Locals holds the parameters of each expert if they have their own; nil if they share the
-	// parameters above. Theta, NoiseVariance, Noise.Variances and the coefficients of Mean
-	// then are medians over the experts, weighted by their rows, which no prediction uses.
-	Locals []Local `json:"locals,omitempty"`
 
+	// State is what the method of the fit needs besides to compute with the training rows again; most need nothing.
+	State device.State `json:"-"`
 	// X holds the n×len(Columns) training inputs, row-major. Y holds the targets
 	// and Alpha holds Σ⁻¹r in scaled units, both n×T column-major.
 	X     []float64 `json:"-"`
@@ -226,20 +221,6 @@ type Target struct {
 	NLML float64 `json:"nlml"`
 }
 
-// Local holds the parameters of a local expert that has its own, in the scaled units of the
-// model. The fields mean the same as in [Model], for the rows of the expert.
-type Local struct {
-	Theta         []float64 `json:"theta"`
-	NoiseVariance float64   `json:"noise_variance"`
-	// NoiseVariances are the variances of the noise groups; nil without.
-	NoiseVariances []float64 `json:"noise_variances,omitempty"`
-	Jitter         float64   `json:"jitter"`
-	// Coefficients are the coefficients of the mean function, for each target; nil without.
-	Coefficients [][]float64 `json:"coefficients,omitempty"`
-	NLML         float64     `json:"nlml"`
-	Status       string      `json:"status"`
-}
-
 // Draws are draws of a model's parameters from their posterior, in scaled units. Each
 // field has one element for each draw.
 type Draws struct {
@@ -289,12 +270,6 @@ func (m *Model) Target(t int) *Model {
 	one.Targets, one.TargetName, one.NLML = nil, part.Name, part.NLML
 	one.Scaling.YMean, one.Scaling.YScale = part.YMean, part.YScale
 	one.Mean.Coefficients = part.Coefficients
-	one.Locals = slices.Clone(m.Locals)
-	for k, own := range m.Locals {
-		if own.Coefficients != nil {
-			one.Locals[k].Coefficients = own.Coefficients[t : t+1]
-		}
-	}
 	one.Y, one.Alpha = m.Y[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n]
 	return &one
 }
@@ -342,14 +317,20 @@ func (m *Model) TargetNamed(name string) (*Model, error) {
 	return m.Target(t), nil
 }
 
-// trainingPoints returns the scaled training inputs.
-func trainingPoints(m *Model) *kernel.Points {
+// Points returns the training inputs in scaled units.
+func (m *Model) Points() *kernel.Points {
 	return kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))
 }
 
-// noiseDiagonal returns the variances that are added to the diagonal of the training
-// rows' kernel matrix.
-func noiseDiagonal(m *Model) []float64 {
+// Workload returns what decides about devices and methods for predictions with the model.
+func (m *Model) Workload() (device.Workload, error) {
+	prog, err := m.Program()
+	return device.Workload{N: m.N(), D: len(m.Columns), Points: m.Points(), Program: prog, NoiseByRow: m.TrainNoise != nil, State: m.State}, err
+}
+
+// NoiseDiagonal returns the variances that are added to the diagonal of the training
+// rows' kernel matrix: one for each row, or one for all.
+func (m *Model) NoiseDiagonal() []float64 {
 	if m.TrainNoise == nil {
 		return []float64{m.NoiseVariance + m.Jitter}
 	}

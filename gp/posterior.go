@@ -9,7 +9,6 @@ import (
 	"gpfit/device"
 	"gpfit/kernel"
 	"gpfit/mean"
-	"gpfit/method/experts"
 )
 
 // Posterior is a model conditioned on a device. It is not safe for concurrent use.
@@ -22,9 +21,6 @@ type Posterior struct {
 	// The first prediction that needs gls and solved = Σ⁻¹H computes them.
 	gls    *mean.GLS
 	solved []float64
-	// locals are the posteriors of experts with parameters of their own; nil without. Only
-	// they use ws then.
-	locals *locals
 }
 
 // Condition forms the posterior on the backend. It reads the factor from the model's file, if the
@@ -34,36 +30,34 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 	if err != nil {
 		return nil, err
 	}
-	p := &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}
-	if m.Locals != nil {
-		p.locals, err = m.conditionLocals(ctx, ws, prog)
-	} else {
-		err = formWorkspace(ctx, m, ws, prog)
-	}
-	if err != nil {
+	if err := formWorkspace(ctx, m, ws, prog); err != nil {
 		ws.Close()
 		return nil, err
 	}
-	return p, nil
+	return &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}, nil
 }
 
-// supported returns the model's program unless a backend cannot evaluate it.
-func supported(m *Model, b device.Backend) (*kernel.Program, error) {
-	prog, err := m.Program()
+// suited returns the backend for a model's rows ([device.For]), and what it computes with.
+func suited(m *Model, b device.Backend) (device.Backend, device.Workload, error) {
+	w, err := m.Workload()
 	if err != nil {
-		return nil, err
+		return nil, w, err
 	}
-	return prog, b.Supports(device.Workload{N: m.N(), D: len(m.Columns), Program: prog})
+	b = device.For(b, w)
+	if method := b.Capabilities().Method; m.State.Method != "" && method != m.State.Method {
+		return nil, w, &device.UnsupportedError{Method: method, What: "predictions of a model that the method " + m.State.Method + " fitted"}
+	}
+	return b, w, b.Supports(device.Workload{N: w.N, D: w.D, Program: w.Program})
 }
 
 // newWorkspace returns the model's program, and a workspace for its training rows.
 func newWorkspace(ctx context.Context, m *Model, b device.Backend) (*kernel.Program, device.Workspace, error) {
-	prog, err := supported(m, b)
+	b, w, err := suited(m, b)
 	if err != nil {
 		return nil, nil, err
 	}
-	ws, err := m.Backend(b).NewWorkspace(ctx, trainingPoints(m))
-	return prog, ws, err
+	ws, err := b.NewWorkspace(ctx, w.Points)
+	return w.Program, ws, err
 }
 
 // formWorkspace prepares a workspace for predictions.
@@ -71,12 +65,11 @@ func formWorkspace(ctx context.Context, m *Model, ws device.Workspace, prog *ker
 	if factor, ok := ws.(device.FactorStore); ok && m.factorPath != "" {
 		return readFactor(m.factorPath, m.N(), factor)
 	}
-	return ws.Form(ctx, prog, m.Theta, noiseDiagonal(m))
+	return ws.Form(ctx, prog, m.Theta, m.NoiseDiagonal())
 }
 
 // Attach returns the posterior on a workspace that already holds the factor of the
-// model's covariance, such as the workspace of a fit. A model of experts with parameters of
-// their own has no such workspace.
+// model's covariance, such as the workspace of a fit.
 func (m *Model) Attach(ws device.Workspace) (*Posterior, error) {
 	prog, err := m.Program()
 	if err != nil {
@@ -119,37 +112,16 @@ func (p *Posterior) WriteWithFactor(w io.Writer) error {
 // Target returns the posterior of one target, t, on the same workspace.
 func (p *Posterior) Target(t int) *Posterior {
 	one := *p
-	one.model, one.locals = p.whole.Target(t), p.locals.target(t)
+	one.model = p.whole.Target(t)
 	return &one
 }
 
-// locals are the posteriors of local experts with parameters of their own, and their training rows.
-type locals struct {
-	each []*Posterior
-	rows [][]int
-}
-
-// conditionLocals forms the posteriors of the local experts on a workspace of all rows.
-func (m *Model) conditionLocals(ctx context.Context, ws device.Workspace, prog *kernel.Program) (*locals, error) {
-	in := &locals{make([]*Posterior, len(m.Locals)), m.ExpertRows()}
-	err := experts.Each(ctx, ws, func(k int, own device.Workspace) error {
-		one := m.LocalModel(k, in.rows[k])
-		in.each[k] = &Posterior{whole: one, model: one.Target(0), prog: prog, ws: own}
-		return formWorkspace(ctx, one, own, prog)
-	})
-	return in, err
-}
-
-// target returns the posteriors of one target, t.
-func (l *locals) target(t int) *locals {
-	if l == nil {
-		return nil
+// oneProcess returns a [*device.UnsupportedError] if rows of different parts have no covariance, which a result needs.
+func oneProcess(p *Posterior, what string) error {
+	if parts, ok := p.ws.(device.BlockDiagonal); ok && len(parts.Blocks()) > 1 {
+		return &device.UnsupportedError{Method: p.ws.Method(), What: what}
 	}
-	out := &locals{rows: l.rows}
-	for _, p := range l.each {
-		out.each = append(out.each, p.Target(t))
-	}
-	return out
+	return nil
 }
 
 // meanUncertainty returns the part of the posterior covariance at the scaled points xs that is
@@ -196,7 +168,7 @@ func (p *Posterior) leastSquares(ctx context.Context) error {
 		return nil
 	}
 	mod := p.whole
-	h := mod.Mean.Basis.Evaluate(trainingPoints(mod))
+	h := mod.Mean.Basis.Evaluate(mod.Points())
 	solved := slices.Clone(h)
 	if err := p.ws.Solve(ctx, solved, len(mod.Mean.Basis)); err != nil {
 		return err

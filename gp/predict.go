@@ -6,12 +6,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"gpfit/device"
-	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
-	"gpfit/method/experts"
 )
 
 // Prediction holds, for each row, numbers in original units.
@@ -73,10 +70,7 @@ func predictWith(ctx context.Context, p *Posterior, rows []float64, m int, row R
 	if err != nil {
 		return nil, err
 	}
-	means, latent, own, err := predictFunction(ctx, p, scaled, m, targets)
-	if err == nil && own != nil {
-		err = p.locals.noises(noise, own, row)
-	}
+	means, latent, err := predictFunction(ctx, p, scaled, m, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -92,25 +86,21 @@ func predictWith(ctx context.Context, p *Posterior, rows []float64, m int, row R
 }
 
 // predictFunction returns the mean of each target and the variance of the function at m
-// scaled rows, and the local expert of each row if experts have parameters of their own. The
-// targets differ only in means and units.
-func predictFunction(ctx context.Context, p *Posterior, scaled []float64, m int, targets []*Model) (means [][]float64, latent []float64, own []int, err error) {
-	if p.locals != nil {
-		return predictLocals(ctx, p, scaled, m, len(targets))
-	}
+// scaled rows. The targets differ only in means and units.
+func predictFunction(ctx context.Context, p *Posterior, scaled []float64, m int, targets []*Model) (means [][]float64, latent []float64, err error) {
 	sums, reduction := make([]float64, m*len(targets)), make([]float64, m)
 	xs := kernel.NewPoints(scaled, m, len(p.model.Columns))
 	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alphaOf(targets), xs, sums, reduction); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if latent, err = priorVariance(ctx, p, p.prog, p.model.Theta, xs, true); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	for i, v := range reduction {
 		// Rounding can make the difference slightly negative.
 		latent[i] = max(latent[i]-v, 0)
 	}
-	return withMeans(targets, scaled, sums), latent, nil, nil
+	return withMeans(targets, scaled, sums), latent, nil
 }
 
 // PredictMeans is [Posterior.PredictTargets] without variances, in about a hundredth of the time:
@@ -132,10 +122,6 @@ func (p *Posterior) PredictMeans(ctx context.Context, rows []float64, m int) ([]
 // scaledMeans returns the mean of each target at scaled rows, in scaled units.
 func scaledMeans(ctx context.Context, p *Posterior, scaled []float64, xs *kernel.Points) ([][]float64, error) {
 	targets := targetsOf(p.whole)
-	if p.locals != nil {
-		means, _, _, err := predictLocals(ctx, p, scaled, xs.N, len(targets))
-		return means, err
-	}
 	sums := make([]float64, xs.N*len(targets))
 	if err := p.ws.Predict(ctx, p.prog, p.whole.Theta, p.whole.Alpha, xs, sums, nil); err != nil {
 		return nil, err
@@ -277,131 +263,4 @@ func (p *Prediction) Interval(probability float64) (lower, upper []float64) {
 		lower[i], upper[i] = p.Density(i).Interval(probability)
 	}
 	return lower, upper
-}
-
-// localPiece is the number of points for which the predictions of all experts are kept.
-const localPiece = 2048
-
-// predictLocals returns the mean of each target and the variance of the function at m scaled
-// rows, and the expert of each row, whose centre is nearest. count is the number of targets:
-// all, or 1 for p.model alone. The variance includes the uncertainty of the coefficients of
-// the mean function of the row's expert.
-func predictLocals(ctx context.Context, p *Posterior, scaled []float64, m, count int) (means [][]float64, latent []float64, own []int, err error) {
-	d := len(p.model.Columns)
-	own = p.whole.Experts.Assign(kernel.NewPoints(scaled, m, d))
-	means = make([][]float64, count)
-	for first := 0; first < m; first += localPiece {
-		last := min(first+localPiece, m)
-		mean, variance, err := predictPiece(ctx, p, scaled[first*d:last*d], own[first:last], count)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		for t := range means {
-			means[t] = append(means[t], mean[t*(last-first):(t+1)*(last-first)]...)
-		}
-		latent = append(latent, variance...)
-	}
-	return means, latent, own, nil
-}
-
-// predictPiece is predictLocals for few rows, with the means one target after the other.
-func predictPiece(ctx context.Context, p *Posterior, scaled []float64, own []int, count int) (means, latent []float64, err error) {
-	m, d, nearest := len(own), len(p.model.Columns), p.whole.Experts.Combine == experts.Nearest
-	all, trends := make([]experts.Opinion, len(p.locals.each)), make([]float64, m)
-	means, latent = make([]float64, m*count), make([]float64, m)
-	err = experts.Each(ctx, p.ws, func(k int, _ device.Workspace) error {
-		e, mine := p.locals.each[k], placesOf(k, own)
-		rows := matrixrows.Rows(scaled, mine, m, d)
-		trend, err := trend(ctx, e, rows)
-		if err != nil {
-			return err
-		}
-		matrixrows.Put(trends, trend, mine, m)
-		if !nearest {
-			all[k], err = opinion(ctx, e, scaled, count)
-			return err
-		}
-		one, err := opinion(ctx, e, rows, count)
-		if err == nil {
-			matrixrows.Put(means, one.Mean, mine, m)
-			matrixrows.Put(latent, one.Variance, mine, m)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	if !nearest {
-		means, latent = p.whole.Experts.Combined(own, all)
-	}
-	for i := range latent {
-		latent[i] += trends[i]
-	}
-	return means, latent, nil
-}
-
-// placesOf returns the indices of the rows that belong to expert k.
-func placesOf(k int, own []int) (places []int) {
-	for i, home := range own {
-		if home == k {
-			places = append(places, i)
-		}
-	}
-	return places
-}
-
-// opinion returns what a local expert says of the function at scaled rows, at the
-// coefficients of its mean function, for all targets, or for p.model alone if count is 1.
-func opinion(ctx context.Context, p *Posterior, scaled []float64, count int) (experts.Opinion, error) {
-	m, targets := len(scaled)/len(p.model.Columns), []*Model{p.model}
-	if count > 1 {
-		targets = targetsOf(p.whole)
-	}
-	o := experts.Opinion{Mean: make([]float64, m*count), Variance: make([]float64, m)}
-	xs := kernel.NewPoints(scaled, m, len(p.model.Columns))
-	o.PriorVariance = diagonalOf(p.prog, p.model.Theta, xs)
-	if m == 0 {
-		return o, nil
-	}
-	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alphaOf(targets), xs, o.Mean, o.Variance); err != nil {
-		return o, err
-	}
-	for i, reduction := range o.Variance {
-		// Rounding can make the difference slightly negative.
-		o.Variance[i] = max(o.PriorVariance[i]-reduction, 0)
-	}
-	for _, mod := range targets {
-		o.PriorMean = append(o.PriorMean, meanValues(mod, scaled, m)...)
-	}
-	floats.Add(o.Mean, o.PriorMean)
-	return o, nil
-}
-
-// trend returns the variances at scaled rows that the coefficients of the mean function of a
-// local expert add.
-func trend(ctx context.Context, p *Posterior, scaled []float64) ([]float64, error) {
-	m := len(scaled) / len(p.model.Columns)
-	out := make([]float64, m)
-	if m == 0 {
-		return out, nil
-	}
-	w, err := meanUncertainty(ctx, p, p.prog, p.model.Theta, kernel.NewPoints(scaled, m, len(p.model.Columns)), true)
-	for i, v := range w {
-		out[i/len(p.model.Mean.Basis)] += v * v
-	}
-	return out, err
-}
-
-// noises replaces the noise variances of rows by the variances of the rows' experts.
-func (l *locals) noises(noise []float64, own []int, row RowNoise) error {
-	for k, e := range l.each {
-		values, err := noisesOf(e.model, len(noise), row)
-		if err != nil {
-			return err
-		}
-		for _, i := range placesOf(k, own) {
-			noise[i] = values[i]
-		}
-	}
-	return nil
 }

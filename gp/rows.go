@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/internal/suggest"
 	"gpfit/kernel"
 )
@@ -119,6 +121,17 @@ func meanValues(m *Model, scaled []float64, n int) []float64 {
 		for i := range out {
 			out[i] += m.Mean.Coefficients[j] * f.At(scaled[i*d+f.Column])
 		}
+	}
+	return out
+}
+
+// Residuals returns the targets minus the mean function in scaled units, n×T column-major.
+func (m *Model) Residuals() (out []float64) {
+	inputs := m.Scaling.Inputs(m.X)
+	for _, one := range targetsOf(m) {
+		residual := one.Scaling.Targets(one.Y)
+		floats.Sub(residual, meanValues(one, inputs, m.N()))
+		out = append(out, residual...)
 	}
 	return out
 }

@@ -63,9 +63,9 @@ func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []T
 	return terms, meanFunction, nil
 }
 
-// scaledFor returns scaledRows for results that a model of several local experts does not have.
+// scaledFor returns scaledRows for results that need one process of all rows.
 func scaledFor(p *Posterior, what string, rows []float64, m int) ([]float64, error) {
-	if err := cmp.Or(p.whole.oneProcess(what), untransformed(p.whole, what+": they belong to the transformed target")); err != nil {
+	if err := cmp.Or(oneProcess(p, what), untransformed(p.whole, what+": they belong to the transformed target")); err != nil {
 		return nil, err
 	}
 	return scaledRows(p.model, rows, m)
@@ -126,7 +126,7 @@ type Weights struct {
 // for any other terms. Without other terms this is Bayesian linear regression, and
 // the mean equals ridge regression with λ = σ²/τ². The cost is 2n²k flops per term.
 func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
-	if err := cmp.Or(p.whole.oneProcess("weights of linear terms"), untransformed(p.whole, "weights of linear terms: they belong to the transformed target")); err != nil {
+	if err := cmp.Or(oneProcess(p, "weights of linear terms"), untransformed(p.whole, "weights of linear terms: they belong to the transformed target")); err != nil {
 		return nil, err
 	}
 	parts, paths, err := termsOf(p.model)
@@ -182,7 +182,7 @@ type features struct {
 
 // featuresOf returns the features of a term, or nil if it has none or infinitely many.
 func featuresOf(m *Model, part kernel.Term) (*features, error) {
-	points, s := trainingPoints(m), m.Scaling
+	points, s := m.Points(), m.Scaling
 	f, err := part.Program.FiniteFeatures(part.Theta(m.Theta), points)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", namedKernel(m, part.Text), err)
@@ -346,7 +346,7 @@ func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]f
 // the derivatives at scaled points, with a row of all columns for each point.
 func reduceSlopes(ctx context.Context, p *Posterior, scaled, variance []float64) error {
 	mod, columns := p.model, len(variance)
-	n, d, x := mod.N(), len(mod.Columns), trainingPoints(p.model)
+	n, d, x := mod.N(), len(mod.Columns), p.model.Points()
 	xs := kernel.NewPoints(scaled, columns/d, d)
 	slopes := make([]float64, n*columns)
 	err := eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, _ []float64, i int) {
@@ -400,7 +400,7 @@ func addMeanSlopes(ctx context.Context, p *Posterior, scaled, slopes, variance [
 // kernelGradient adds Σ_i α_i ∂k(x*, x_i)/∂x* for every point of xs to its row of grad.
 func kernelGradient(ctx context.Context, p *Posterior, xs *kernel.Points, grad []float64) error {
 	mod := p.model
-	n, d, x := mod.N(), xs.D, trainingPoints(mod)
+	n, d, x := mod.N(), xs.D, mod.Points()
 	return eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, _ []float64, i int) {
 		for j := 0; j < n; j += rowPiece {
 			end := min(j+rowPiece, n)

@@ -86,7 +86,7 @@ func TestTermPaths(t *testing.T) {
 // wholeModels are exportModels without local experts, which have no derivatives and no relevance.
 func wholeModels(t *testing.T) map[string]*Model {
 	models := exportModels(t)
-	maps.DeleteFunc(models, func(_ string, m *Model) bool { return m.Experts != nil })
+	maps.DeleteFunc(models, func(_ string, m *Model) bool { return m.State.Method != "" })
 	return models
 }
 

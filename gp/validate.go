@@ -110,43 +110,9 @@ func (m *Model) validate() error {
 			return err
 		}
 	}
-	if m.Experts != nil {
-		if err := m.Experts.Check(m.N(), d); err != nil {
-			return err
-		}
-	}
-	if err := m.validateLocals(); err != nil {
-		return err
-	}
 	for _, c := range m.Columns {
 		if c < 0 || c >= len(m.FeatureNames) {
 			return fmt.Errorf("column %d of %d features", c, len(m.FeatureNames))
-		}
-	}
-	return nil
-}
-
-// validateLocals checks the parameters of local experts.
-func (m *Model) validateLocals() error {
-	if m.Locals == nil {
-		return nil
-	}
-	if m.Experts == nil || len(m.Experts.Centres) != len(m.Locals) || m.Draws != nil {
-		return fmt.Errorf("parameters of %d local experts that the model does not have", len(m.Locals))
-	}
-	for k, rows := range m.ExpertRows() {
-		own := m.Locals[k]
-		if len(rows) == 0 || len(own.NoiseVariances) != len(m.Noise.Labels) || len(m.Mean.Basis) > 0 && len(own.Coefficients) != m.T() {
-			return fmt.Errorf("local expert %d with %d rows, %d noise variances and coefficients of %d targets", k, len(rows), len(own.NoiseVariances), len(own.Coefficients))
-		}
-		one := m.LocalModel(k, rows)
-		for t := range one.T() {
-			if c := one.Target(t).Mean.Coefficients; len(c) != len(m.Mean.Basis) || firstNonFinite(c) >= 0 {
-				return fmt.Errorf("local expert %d with %d coefficients of %d basis functions", k, len(c), len(m.Mean.Basis))
-			}
-		}
-		if err := one.validate(); err != nil {
-			return fmt.Errorf("local expert %d: %w", k, err)
 		}
 	}
 	return nil
@@ -207,8 +173,8 @@ func checkTransform(m *Model) error {
 	switch {
 	case t == nil:
 		return nil
-	case len(m.Targets) > 0 || m.Noise.Column != "" || m.Locals != nil:
-		return errors.New("a transform of the target with several targets, known noise or local experts with parameters of their own")
+	case len(m.Targets) > 0 || m.Noise.Column != "":
+		return errors.New("a transform of the target with several targets or known noise")
 	case !slices.ContainsFunc(m.Y, func(y float64) bool { return !t.Contains(y) }):
 		return t.Check()
 	}

@@ -27,8 +27,6 @@ func scoreOptions() Entries {
 		{Name: "objective", Kind: Choice, Group: Scores, Field: "Fit.Objective", Places: in(fits, Spec), Default: string(problem.NLML), Words: words(problem.Criteria()...),
 			Help: "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, lopo and lopo-rmse, the same with all rows of equal inputs left out together, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)"},
 		{Name: "scores", Kind: Words, Group: Scores, Places: in(scored, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
-			Rules: []Constraint{{If: "cv", Excludes: []string{"expert-parameters=separate"},
-				Text: "option scores cv: predictions of folds need parameters that all local experts share: hold rows out (option holdout), score with loo, or use option expert-parameters shared"}},
 			Help: "predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation",
 			Set: func(v *Values, value any) {
 				v.Fit.LeaveOneOut = slices.Contains(value.([]string), "loo")
@@ -126,8 +124,6 @@ func expertOptions() Entries {
 		{Name: "experts", Kind: Text, Group: Experts, Field: "Fit.Experts", Places: scored, Placeholder: "kmeans:K", Unset: "one process of all rows", Examples: []string{"kmeans:"},
 			Help:  "divide the rows among local experts, for tables too large for one process: an exact process for each of K clusters of the scaled rows",
 			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err }},
-		{Name: "expert-parameters", Kind: Choice, Group: Experts, Field: "Fit.ExpertParameters", Places: []string{"fit"}, Unset: string(experts.Shared), Words: words(experts.ParameterChoices()...),
-			Help: "parameters of local experts: shared, the same for all, tuned on the sum of their likelihoods; or separate, those of each expert tuned only on its rows, for tables whose regions differ in smoothness or noise"},
 		{Name: "combine", Kind: Choice, Group: Experts, Field: "Fit.Combine", Places: scored, Unset: "the rule with the smaller NLPD on training rows left out", Words: words(experts.Rules()...),
 			Help: "how local experts predict: rbcm, all of them as a robust Bayesian committee machine; or nearest, the one whose centre is nearest, in the time of one"},
 		{Name: "expert-rows", Kind: Whole, Group: Experts, Field: "Fit.ExpertRows", Places: scored, Unit: "rows", Unset: "twice the mean", Placeholder: "N",

@@ -54,9 +54,8 @@ def main():
           f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}")
     print("#", version.splitlines()[0])
     with tempfile.TemporaryDirectory() as folder:
-        for parameters in ("separate", "shared"):
-            report, seconds = fit(args, folder, parameters, ["--experts", f"kmeans:{args.clusters}", "--expert-parameters", parameters])
-            show(f"{args.clusters} experts, {parameters}, rbcm", report, seconds)
+        report, seconds = fit(args, folder, "experts", ["--experts", f"kmeans:{args.clusters}"])
+        show(f"{args.clusters} experts, {report['experts']['combine']}", report, seconds)
         # n³ operations of one process are the sum of the experts' cubes.
         rows = round(sum(size**3 for size in report["experts"]["sizes"]) ** (1 / 3))
         report, seconds = fit(args, folder, "subset", ["--subsample", str(rows)])

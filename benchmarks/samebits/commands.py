@@ -247,8 +247,7 @@ entry("posterior-hmc", f"{FEW} --posterior hmc --posterior-draws 20 --posterior-
 EXPERTS = f"{CO2} --experts kmeans:3 --max-evals 12"
 entry("experts", f"{EXPERTS} --json", "predict m.gpfit @co2_new.csv", "predict m.gpfit @co2_new.csv --combine nearest --json", "predict m.gpfit @co2.csv --score --out s.csv",
       "inspect m.gpfit --json", "report m.gpfit", "export m.gpfit", "loo m.gpfit", "predict m.gpfit @co2_new.csv --gradient", f"{EXPERTS} --posterior laplace")
-entry("experts-separate", f"{EXPERTS} --expert-parameters separate --holdout 0.2 --json", "predict m.gpfit @co2_new.csv", "predict m.gpfit @co2.csv --score", "export m.gpfit",
-      "fit @waves.csv --target a --features x,z --experts kmeans:2 --noise-column v --expert-parameters separate --max-evals 5 --json --out w.gpfit", "predict w.gpfit @waves.csv --combine nearest")
+entry("experts-noise", "fit @waves.csv --target a --features x,z --experts kmeans:2 --noise-column v --max-evals 5 --json --out w.gpfit", "predict w.gpfit @waves.csv --combine nearest")
 
 # --- Inputs ------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ func TestSpecHasEveryFlag(t *testing.T) {
 		"folds": true, "fold-seed": true, "refit": true,
 		// These concern one model.
 		"from": true, "posterior": true, "posterior-chains": true, "posterior-warmup": true, "posterior-draws": true, "posterior-out": true,
-		"experts": true, "combine": true, "expert-rows": true, "expert-parameters": true, "report": true, "dry-run": true,
+		"experts": true, "combine": true, "expert-rows": true, "report": true, "dry-run": true,
 	}
 	keys := spec.Fields(reflect.TypeFor[spec.Options]())
 	commands(newRoot("", nil, nil, nil))["fit"].Flags().VisitAll(func(f *pflag.Flag) {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"strings"
-	"time"
 
 	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -35,17 +34,6 @@ func tellDraws(msg *messages.Writer) func(chain, iteration int) {
 			chains = "chain"
 		}
 		msg.Status("posterior: %d iterations of %d %s", all, len(done), chains)
-	}
-}
-
-// tellExperts returns the function that shows how many experts are tuned.
-func tellExperts(msg *messages.Writer) func(done, all int, left time.Duration) {
-	return func(done, all int, left time.Duration) {
-		text := fmt.Sprintf("%d of %d local experts are tuned", done, all)
-		if left > time.Second {
-			text += fmt.Sprintf("; about %s left", messages.Roughly(left))
-		}
-		msg.Status("%s", text)
 	}
 }
 
@@ -104,7 +92,7 @@ func runFit(c *cli.Command) error {
 		return err
 	}
 	opts, events := c.Fit, c.Events()
-	opts.From, events.OnDraw, events.OnExpert = from, tellDraws(c.Msg), tellExperts(c.Msg)
+	opts.From, events.OnDraw = from, tellDraws(c.Msg)
 	if c.Run.Dry {
 		return plan(c, opts)
 	}

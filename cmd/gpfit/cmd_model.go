@@ -60,7 +60,7 @@ func runWeights(c *cli.Command) error {
 		return fmt.Errorf("%s: %w", path, err)
 	case !weights:
 		return exit.Usagef("%s: the kernel %s has no term with finitely many features that have names, such as linear or poly, and so no weights", path, model.KernelText())
-	case model.Experts != nil && len(model.Experts.Centres) > 1:
+	case model.State.Method != "":
 		return exit.Usagef("%s: the model has local experts, each with weights of its own: fit a model without --experts", path)
 	}
 	posterior, done, err := c.Condition(model)

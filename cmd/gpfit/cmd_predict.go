@@ -23,6 +23,7 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/gp"
 	"gpfit/internal/textform"
+	"gpfit/method/experts"
 )
 
 // checkPredict finds mistakes in the options before any work.
@@ -49,11 +50,15 @@ func checkPredict(c *cli.Command) (*output.File, error) {
 // checkModel returns an error for results that a model does not have, and applies the rule of
 // --combine.
 func checkModel(c *cli.Command, m *gp.Model) error {
+	local, err := experts.Read(m.State)
 	switch {
-	case c.Combine != "" && m.Experts == nil:
+	case err != nil:
+		return err
+	case c.Combine != "" && local == nil:
 		return exit.Usagef("--combine %s: the model has no local experts (gpfit fit --experts)", c.Combine)
 	case c.Combine != "":
-		m.Experts.Combine = c.Combine
+		local.Combine = c.Combine
+		m.State = local.State()
 	}
 	if mixes(c, m) {
 		const without = "predictions that average over draws of the parameters do not have it"
@@ -65,7 +70,7 @@ func checkModel(c *cli.Command, m *gp.Model) error {
 			c.PosteriorDraws = 0
 		}
 	}
-	if m.Experts == nil || len(m.Experts.Centres) == 1 {
+	if local == nil {
 		return nil
 	}
 	return refuse(c, "the model has local experts, which predict each row alone; leave it out, or fit a model without --experts")

@@ -84,11 +84,8 @@ func sampleModel(c *cli.Command) (*gp.Joint, sampleRows, error) {
 	if model, err = c.ModelOfTarget(model); err != nil {
 		return nil, at, err
 	}
-	if model.Experts != nil && len(model.Experts.Centres) > 1 && !c.Sample.Unconditional {
+	if model.State.Method != "" && !c.Sample.Unconditional {
 		return nil, at, exit.Usagef("%s: the model has local experts, which have no joint distribution of rows: fit a model without --experts, or draw from the prior with --unconditional", c.Args[0])
-	}
-	if model.Locals != nil {
-		return nil, at, exit.Usagef("%s: each local expert of the model has parameters and so a prior of its own: give one with --kernel and --set", c.Args[0])
 	}
 	at.names, at.used = model.FeatureNames, model.Columns
 	plot, err := openSamplePlot(c, model)

@@ -35,7 +35,7 @@ func runUpdate(c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	if model.Experts != nil {
+	if model.State.Method != "" {
 		return exit.Usagef("%s: the model has local experts, which cannot take more rows: fit all rows together", modelPath)
 	}
 	w, err := gpfit.Devices{Method: c.Compute.Method}.Workload(model)

@@ -133,7 +133,7 @@ func TestOneQueue(t *testing.T) {
 	}
 }
 
-// TestLanesOfFit checks that the starts, the folds and the experts of one fit on lanes of an emulated GPU that works late have the
+// TestLanesOfFit checks that the starts and the folds of one fit on lanes of an emulated GPU that works late have the
 // bits that they have on one lane of a GPU that works at once.
 func TestLanesOfFit(t *testing.T) {
 	g, dir := newGPU(t), t.TempDir()
@@ -141,9 +141,8 @@ func TestLanesOfFit(t *testing.T) {
 	lanesTable(t, dir, 40)
 	const small, large = 800 << 20, 16 << 30 // of memory: for one lane, for as many as there are parts
 	for name, args := range map[string][]string{
-		"starts":  {"--kernel", "rbf", "--restarts", "1", "--max-evals", "4"},
-		"folds":   {"--kernel", "rbf", "--scores", "cv", "--folds", "4", "--refit", "--max-evals", "3"},
-		"experts": {"--kernel", "rbf", "--experts", "kmeans:3", "--expert-parameters", "separate", "--max-evals", "3"},
+		"starts": {"--kernel", "rbf", "--restarts", "1", "--max-evals", "4"},
+		"folds":  {"--kernel", "rbf", "--scores", "cv", "--folds", "4", "--refit", "--max-evals", "3"},
 	} {
 		args = append([]string{"fit", "t.csv", "--device", "cuda:0", "--posterior", "none", "--out", "m.gpfit"}, args...)
 		want, stderr := g.report(t, emulator.Config{Memory: small}, args...)

@@ -26,7 +26,6 @@ var exampleModels = map[string]struct{ fit, spec string }{
 	"few held out": {"two_optima.csv --kernel rbf --holdout 0.2", `"path": "two_optima.csv"}], "defaults": {"holdout": "0.2"}, "kernels": ["rbf"`},
 	"unfinished":   {"co2.csv --kernel matern12 --max-evals 3", `"path": "co2.csv"}], "defaults": {"max_evals": 3}, "kernels": ["matern12"`},
 	"experts":      {"co2.csv --kernel rbf(ard) --experts kmeans:3", ""},
-	"separate":     {"co2.csv --kernel rbf --experts kmeans:3 --expert-parameters separate --holdout 0.1", ""},
 	"targets":      {"passengers.csv --kernel matern32(ard) --target fare,age --features class,sex,booked --missing drop", ""},
 	"transform": {"passengers.csv --kernel auto --target fare --features class,sex,age --missing drop --target-transform auto",
 		`"path": "passengers.csv", "target": "fare", "features": ["class", "sex", "age"], "missing": "drop"}], "defaults": {"target_transform": "auto"}, "kernels": ["auto"`},

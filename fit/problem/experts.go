@@ -66,3 +66,22 @@ func (o Options) partition(s *Sample) (*experts.Partition, error) {
 	}
 	return p, nil
 }
+
+// LargestMatrix returns the number of rows of the largest matrix of the job: all rows,
+// or the rows of the largest local expert.
+func (j *Prepared) LargestMatrix() int {
+	if j.Experts == nil {
+		return j.N()
+	}
+	return j.Experts.Largest()
+}
+
+// NumFitted returns the number of parameters that a fit finds, including the
+// coefficients of a mean by least squares.
+func (j *Prepared) NumFitted() int {
+	n := j.Params.NumFree()
+	if !j.Model.MeanFree {
+		n += len(j.Model.Basis)
+	}
+	return n
+}

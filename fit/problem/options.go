@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"gpfit/device"
 	"gpfit/gp"
@@ -140,12 +139,10 @@ type Options struct {
 	// rows of different clusters counts as 0. Each cluster is an exact process. Combine says how
 	// they predict: as a committee, "rbcm", which is the default, or each near its own rows,
 	// "nearest". ExpertRows is the largest number of rows of an expert, 0 for twice the mean; larger
-	// clusters are divided again. ExpertParameters says whether all experts have the same
-	// parameters, "shared", the default, or each its own, tuned only on its rows, "separate".
-	Experts          string             `hash:"omitzero"`
-	Combine          experts.Rule       `hash:"omitzero"`
-	ExpertRows       int                `hash:"omitzero"`
-	ExpertParameters experts.Parameters `hash:"omitzero"`
+	// clusters are divided again.
+	Experts    string       `hash:"omitzero"`
+	Combine    experts.Rule `hash:"omitzero"`
+	ExpertRows int          `hash:"omitzero"`
 	// From, if not nil, is a model from which the fit starts: its parameters are start
 	// values, and its kernel, mean, scaling, noise, ties, priors and objective replace what
 	// the options leave open. Bounds and what is fixed are not taken. Unless Settings ask
@@ -201,9 +198,6 @@ type Events struct {
 	OnFit func(hyperopt.FitProgress)
 	// OnDraw is called after each iteration of a chain of the posterior.
 	OnDraw func(chain, iteration int)
-	// OnExpert is called with the number of local experts with parameters of their own that
-	// are tuned, and with about how much time is left.
-	OnExpert func(done, all int, left time.Duration)
 	// Fallback opens the device on which the fit continues if a device is lost or its memory
 	// does not suffice. The job closes that device. OnWarning receives the warning.
 	Fallback  func(ctx context.Context) (device.Backend, error)
@@ -398,17 +392,14 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 func (o Options) expertRefusals() []refusal {
 	given := o.Experts != ""
 	_, clusters := experts.ParseMethod(o.Experts)
-	combine, parameters := o.Combine.Check(), o.ExpertParameters.Check()
-	rows, own := strconv.Itoa(o.ExpertRows), string(o.ExpertParameters)
+	combine := o.Combine.Check()
+	rows := strconv.Itoa(o.ExpertRows)
 	const needs = "needs option experts"
 	return []refusal{
 		{!given && o.Combine != "", "combine", string(o.Combine), needs},
 		{!given && o.ExpertRows != 0, "expert-rows", rows, needs},
-		{!given && own != "", "expert-parameters", own, needs},
 		{given && clusters != nil, "experts", strconv.Quote(o.Experts), fmt.Sprint(clusters)},
 		{o.Combine != "" && combine != nil, "combine", "", fmt.Sprint(combine)},
-		{own != "" && parameters != nil, "expert-parameters", "", fmt.Sprint(parameters)},
-		{o.ExpertParameters == experts.Separate && o.Posterior != "" && o.Posterior != AutoPosterior, "posterior", string(o.Posterior), "needs parameters that all experts share; use option expert-parameters shared"},
 		{o.ExpertRows < 0, "expert-rows", rows, "must not be negative"},
 		{given && (o.Objective.LeavesFoldsOut() || o.Objective.leavesPlacesOut()), "objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo"},
 	}
@@ -417,10 +408,9 @@ func (o Options) expertRefusals() []refusal {
 // transformRefusals lists what may be wrong with the transform of the target.
 func (o Options) transformRefusals() []refusal {
 	const name = "target-transform"
-	kind, given := o.TargetTransform, o.TargetTransform != ""
+	kind := o.TargetTransform
 	return []refusal{
-		{given && !slices.Contains(append(transform.Names(), transform.Auto), kind), name, `"` + string(kind) + `"`, "must be none, log, boxcox, yeojohnson or auto"},
-		{given && o.ExpertParameters == experts.Separate, name, string(kind), "all experts share the transform; use option expert-parameters shared"},
+		{kind != "" && !slices.Contains(append(transform.Names(), transform.Auto), kind), name, `"` + string(kind) + `"`, "must be none, log, boxcox, yeojohnson or auto"},
 	}
 }
 

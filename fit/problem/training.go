@@ -41,7 +41,7 @@ func (d *Data) addTrainNoise(m *gp.Model) error {
 	switch {
 	case m.Noise.Column != "" && m.Noise.GroupColumn != "":
 		return &DataError{"the model has known noise variances and groups, and does not hold which row has which: fit the whole table again, starting from this model"}
-	case m.Noise.WeightColumn != "" && (m.Noise.GroupColumn != "" || m.Locals != nil):
+	case m.Noise.WeightColumn != "" && m.Noise.GroupColumn != "":
 		return &DataError{"the model has weights and several noise variances, and does not hold which row has which: fit the whole table again, starting from this model"}
 	case m.Noise.WeightColumn != "":
 		for _, v := range noise {

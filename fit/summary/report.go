@@ -380,30 +380,9 @@ type ExpertsReport struct {
 	Median   int   `json:"median"`
 	Largest  int   `json:"largest"`
 	Sizes    []int `json:"sizes"`
-	// Parameters is empty if the experts share their parameters. Otherwise Each describes
-	// them, and [Report] has medians, weighted by their rows.
-	Parameters experts.Parameters `json:"parameters,omitempty"`
-	Each       []ExpertReport     `json:"each,omitempty"`
 	// Inertia is the sum of the squared distances of the scaled rows from their centres.
 	Inertia float64 `json:"inertia"`
 	// Temperature belongs to the rule rbcm; Rules are scores of left-out training rows.
 	Temperature float64             `json:"temperature,omitempty"`
 	Rules       []experts.RuleScore `json:"rules,omitempty"`
-}
-
-// ExpertReport describes a local expert with parameters of its own.
-type ExpertReport struct {
-	Rows   int     `json:"rows"`
-	Status string  `json:"status"`
-	NLML   float64 `json:"nlml"`
-	// Objective is the quantity that was minimized on the rows of the expert.
-	Objective float64 `json:"objective"`
-	// Parameters holds natural values of the scaled problem.
-	Parameters              map[string]float64 `json:"parameters"`
-	ParametersOriginalUnits map[string]float64 `json:"parameters_original_units"`
-	AtBound                 []string           `json:"at_bound,omitempty"`
-	StdErrors               *StdErrors         `json:"std_errors,omitempty"`
-	GradientNorm            *float64           `json:"gradient_norm,omitempty"`
-	Evaluations             Counts             `json:"evaluations"`
-	Seconds                 float64            `json:"seconds"`
 }

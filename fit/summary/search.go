@@ -23,8 +23,6 @@ const (
 	// SearchSingle had one of several starts lead to the optimum, SearchAgreed more than one.
 	SearchSingle SearchKind = "single"
 	SearchAgreed SearchKind = "agreed"
-	// SearchParts tuned each of several experts alone; the counts are sums over them.
-	SearchParts SearchKind = "parts"
 )
 
 // SearchReport says how often starts led to the optimum, and how sure it is that none is lower.
@@ -167,24 +165,6 @@ func (s *Searched) more() string {
 		more = max(20, 2*s.Restarts)
 	}
 	return fmt.Sprintf("%d restarts may find it", more)
-}
-
-// SearchOfParts returns the report on the searches of several experts, each tuned alone.
-func SearchOfParts(parts []*SearchReport) *SearchReport {
-	r, sum, known := &SearchReport{Kind: SearchParts}, 0.0, 0.0
-	for _, p := range parts {
-		r.Starts, r.Best, r.Stopped = r.Starts+p.Starts, r.Best+p.Best, r.Stopped+p.Stopped
-		if p.Chance != nil {
-			sum, known = sum+*p.Chance, known+1
-		}
-	}
-	r.Text = fmt.Sprintf("%d experts were tuned alone", len(parts))
-	if known > 0 {
-		mean := sum / known
-		r.Chance = &mean
-		r.Text += ", each from its own starts: on average " + chanceText(mean)
-	}
-	return r
 }
 
 // CoarseReport says where coarse to fine and the descent from the start values over all rows

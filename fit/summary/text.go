@@ -24,7 +24,7 @@ var (
 
 	reportText = textform.Template(reportTemplate, template.FuncMap{
 		"criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "foundOptima": foundOptima,
-		"label": problem.ObjectiveLabel, "likelyModes": likelyModes, "minimizes": minimizes, "original": original, "parts": parts, "spread": spread, "state": StateText, "status": StatusText, "step": StepText, "withoutPrior": withoutPrior,
+		"label": problem.ObjectiveLabel, "likelyModes": likelyModes, "minimizes": minimizes, "original": original, "parts": parts, "state": StateText, "status": StatusText, "step": StepText, "withoutPrior": withoutPrior,
 	})
 	profileText = textform.Template(profileTemplate, template.FuncMap{
 		"label": problem.ObjectiveLabel, "last": func(values []float64) float64 { return values[len(values)-1] }, "minima": minima,
@@ -122,16 +122,6 @@ func parts(r *Report, name string) []string {
 		_, own := r.Parameters[part]
 		return own || !strings.HasPrefix(part, name+"[")
 	})
-}
-
-// spread returns the smallest value of a parameter of the experts, the median and the largest.
-func spread(e *ExpertsReport, name string) [3]float64 {
-	var values []float64
-	for _, one := range e.Each {
-		values = append(values, one.Parameters[name])
-	}
-	slices.Sort(values)
-	return [3]float64{values[0], values[len(values)/2], values[len(values)-1]}
 }
 
 // drawnNames returns the names of the parameters of the draws, sorted in a report from a record.

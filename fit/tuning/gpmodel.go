@@ -17,9 +17,12 @@ func (s *Placement) Model(z []float64, status string) *gp.Model {
 		Kernel: j.Kernel(), Kernels: j.Options.Kernels, Columns: from.Columns, FeatureNames: from.Data.FeatureNames, Encoding: from.Data.Encoding, TargetName: from.Data.TargetName,
 		ParameterNames: j.Program().Names(), Theta: theta, Jitter: terms.Jitter,
 		Scaling: problem.ScalingAt(from.Scalings[0], j.Params, z), NLML: terms.NLML(), Status: status,
-		X: from.X, Y: from.Y, Alpha: alpha, Rows: from.RowNumbers(), HeldOut: j.Held, Experts: j.Experts,
+		X: from.X, Y: from.Y, Alpha: alpha, Rows: from.RowNumbers(), HeldOut: j.Held,
 		Mean:  gp.Mean{Text: j.Model.Mean.String(), Basis: j.Model.Basis, LeastSquares: len(j.Model.Basis) > 0 && !j.Model.MeanFree},
 		Noise: gp.Noise{Column: from.Data.NoiseColumn, WeightColumn: from.Data.WeightColumn},
+	}
+	if j.Experts.Several() {
+		m.State = j.Experts.State()
 	}
 	m.Mean.Coefficients, _ = s.Coefficients(0, z)
 	switch {

@@ -45,12 +45,8 @@ func (j *Job) With(change func(p *problem.Prepared)) *Job {
 	return &sub
 }
 
-// Expected returns the stages of a fit and about how many values each takes; nil for experts
-// with parameters of their own, which Events.OnExpert follows.
+// Expected returns the stages of a fit and about how many values each takes.
 func (j *Job) Expected() []hyperopt.Expectation {
-	if j.Separate() {
-		return nil
-	}
 	return hyperopt.Expected(j.Options.Settings, j.N(), j.Params.NumFree())
 }
 
@@ -67,13 +63,10 @@ func Workload(j *Job) device.Workload {
 	return w
 }
 
-// Parts returns how many parts of a fit can run at the same time: starts, of which twice as many begin on half of the rows, or
-// experts with parameters of their own.
+// Parts returns how many parts of a fit can run at the same time: starts, of which twice as many begin on half of the rows.
+// Local experts are one part.
 func Parts(j *Job) int {
-	switch {
-	case j.Separate():
-		return len(j.Experts.Centres)
-	case j.Experts != nil || j.Options.Settings.Restarts == 0: // experts that share parameters are one part
+	if j.Experts != nil || j.Options.Settings.Restarts == 0 {
 		return 1
 	}
 	return 2 * (1 + j.Options.Settings.Restarts)

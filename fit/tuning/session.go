@@ -15,6 +15,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/transform"
+	"gpfit/method/experts"
 )
 
 // Placement is a job on a device: a workspace and the objective on it, which the optimizer
@@ -225,11 +226,15 @@ func (s *Placement) Posterior(ctx context.Context, m *gp.Model) (*gp.Posterior, 
 	if err := s.Objective.Restore(ctx); err != nil {
 		return nil, err
 	}
-	p, err := m.Attach(s.Workspace)
-	if err == nil {
-		err = p.CalibrateExperts(ctx)
+	if s.Job.Experts.Several() {
+		in := experts.Training{Program: s.Job.Program(), Theta: m.Theta, Noise: m.NoiseDiagonal(), Residual: m.Residuals(), Alpha: m.Alpha}
+		p, err := experts.Calibrate(ctx, s.Workspace, in)
+		if err != nil {
+			return nil, err
+		}
+		m.State = p.State()
 	}
-	return p, err
+	return m.Attach(s.Workspace)
 }
 
 // sideBySide is the number of rows up to which starts on one host are evaluated at the same

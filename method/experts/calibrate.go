@@ -27,7 +27,7 @@ type Training struct {
 // logarithm of the temperature is then about 0.05.
 const calibrationRows = 1000
 
-// Calibrate returns the partition of a formed workspace with its Temperature and Scores and, unless
+// Calibrate returns the partition of a formed workspace of several experts with its Temperature and Scores and, unless
 // the options give it, the rule with the smaller NLPD, and makes the workspace predict with it. It predicts a sample of the training rows by each
 // rule: the row's own expert leaves the row out (Rasmussen & Williams 2006, eq. 5.12), and
 // the others never knew it. The temperature has the smallest NLPD there. It costs
@@ -38,15 +38,13 @@ func Calibrate(ctx context.Context, ws device.Workspace, t Training) (*Partition
 		return nil, errors.New("experts: the workspace has no experts")
 	}
 	p := *w.backend.partition
-	if len(w.experts) > 1 {
-		left, err := leaveOut(ctx, w, t, p.Seed)
-		if err != nil {
-			return nil, err
-		}
-		p.Temperature = left.temperature()
-		left.heat(p.Temperature)
-		p.judge(left.scores())
+	left, err := leaveOut(ctx, w, t, p.Seed)
+	if err != nil {
+		return nil, err
 	}
+	p.Temperature = left.temperature()
+	left.heat(p.Temperature)
+	p.judge(left.scores())
 	w.backend = &backend{w.backend.Backend, &p}
 	return &p, nil
 }
@@ -54,7 +52,7 @@ func Calibrate(ctx context.Context, ws device.Workspace, t Training) (*Partition
 // leftOut are predictions of rows that belong to the experts own and that these leave out.
 type leftOut struct {
 	own      []int
-	all      []Opinion
+	all      []opinion
 	residual []float64 // rows×targets, column-major
 	noise    []float64
 	// means and committee are the predictions of the committee.
@@ -83,15 +81,16 @@ func leaveOut(ctx context.Context, w *workspace, t Training, seed uint64) (*left
 			}
 			own[j], noise[j] = k, t.Noise[min(i, len(t.Noise)-1)]
 			// The own expert's variance without the row is 1/κ − σ².
-			prior := all[k].PriorVariance[j]
+			prior := all[k].prior[j]
 			left := min(max(1/kappa[i]-noise[j], leastShare*prior), prior)
-			all[k].Variance[j] = prior - (prior - left) // rounded like the others
+			all[k].variance[j] = prior - (prior - left) // rounded like the others
 			for q := range targets {
-				all[k].Mean[q*m+j] = t.Residual[q*n+i] - t.Alpha[q*n+i]/kappa[i]
+				all[k].mean[q*m+j] = t.Residual[q*n+i] - t.Alpha[q*n+i]/kappa[i]
 			}
 		}
 	}
-	return newLeftOut(own, all, matrixrows.Rows(t.Residual, rows, n, 1), noise, nil), nil
+	means, sums := combine(all)
+	return &leftOut{own, all, matrixrows.Rows(t.Residual, rows, n, 1), noise, means, sums}, nil
 }
 
 // calibrationSample returns up to count of n rows with which to calibrate experts, ascending.
@@ -113,7 +112,7 @@ func (l *leftOut) score(rule Rule) RuleScore {
 	m := len(l.own)
 	for j, home := range l.own {
 		c, own := l.committee[j], l.all[home]
-		variance, means := max(c.prior-(c.prior-own.Variance[j]), leastShare*c.prior), own.Mean
+		variance, means := max(c.prior-(c.prior-own.variance[j]), leastShare*c.prior), own.mean
 		if rule == RBCM {
 			variance, means = c.variance(), l.means
 		}
@@ -172,68 +171,43 @@ func (l *leftOut) temperature() float64 {
 	return math.Exp((low + high) / 2)
 }
 
-// Opinion is the prediction of the function, without noise, by an expert with parameters of its own at m
-// points in scaled units: means, m×T column-major, and m variances, before and after its rows.
-type Opinion struct {
-	PriorMean, PriorVariance, Mean, Variance []float64
-}
+// opinion is what an expert says about the function, without noise, at m points in scaled units: means, m×T
+// column-major, and m variances. The prior variances are the same for all experts.
+type opinion struct{ prior, mean, variance []float64 }
 
-// combine returns the means at the points, and the committees. Without trust, experts trust
-// each other fully.
-func combine(own []int, all []Opinion, trust []Trust) (mean []float64, sums []committee) {
-	m := len(own)
-	mean = make([]float64, len(all[0].Mean))
-	for i, home := range own {
-		by := Trust{1, 1}
-		if trust != nil {
-			by = trust[home]
-		}
-		c := committee{prior: all[home].PriorVariance[i], temperature: by.Temperature}
-		for k, o := range all {
-			least := 0.0
-			if k == home {
-				least = 1 - by.Weight
-			}
-			factor, before := c.add(o.PriorVariance[i], o.Variance[i], least, by.Weight)
+// combine returns the means at the points, and the committees.
+func combine(all []opinion) (mean []float64, sums []committee) {
+	m := len(all[0].prior)
+	mean = make([]float64, len(all[0].mean))
+	for i, prior := range all[0].prior {
+		c := committee{prior: prior, temperature: 1}
+		for _, o := range all {
+			factor := c.add(o.variance[i])
 			for at := i; at < len(mean); at += m {
-				base := all[home].PriorMean[at]
-				mean[at] += factor*(o.Mean[at]-base) - before*(o.PriorMean[at]-base)
+				mean[at] += factor * o.mean[at]
 			}
 		}
 		for at := i; at < len(mean); at += m {
-			mean[at] = all[home].PriorMean[at] + c.mean(mean[at])
+			mean[at] = c.mean(mean[at])
 		}
 		sums = append(sums, c)
 	}
 	return mean, sums
 }
 
-// newLeftOut combines opinions at rows that belong to the experts own.
-func newLeftOut(own []int, all []Opinion, observed, noise []float64, trust []Trust) *leftOut {
-	means, sums := combine(own, all, trust)
-	return &leftOut{own, all, observed, noise, means, sums}
-}
-
-// pick returns the opinion at some of m points.
-func (o Opinion) pick(rows []int, m int) Opinion {
-	return Opinion{matrixrows.Rows(o.PriorMean, rows, m, 1), matrixrows.Rows(o.PriorVariance, rows, m, 1), matrixrows.Rows(o.Mean, rows, m, 1), matrixrows.Rows(o.Variance, rows, m, 1)}
-}
-
-// opinions returns what the experts say at the points xs, with the weights alpha. They share
-// the variances before their rows, and the means there, which are 0.
-func (w *workspace) opinions(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points) ([]Opinion, error) {
-	m := xs.N
-	prior, nothing := make([]float64, m), make([]float64, len(alpha)/w.x.N*m)
+// opinions returns what the experts say at the points xs, with the weights alpha.
+func (w *workspace) opinions(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points) ([]opinion, error) {
+	m, prior := xs.N, make([]float64, xs.N)
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)
 	e.Diagonal(prior, xs, 0, m)
-	all := make([]Opinion, len(w.experts))
+	all := make([]opinion, len(w.experts))
 	err := w.each(ctx, square, func(k int, e *expert) error {
-		o := Opinion{PriorMean: nothing, PriorVariance: prior, Mean: make([]float64, len(nothing)), Variance: make([]float64, m)}
+		o := opinion{prior, make([]float64, len(alpha)/w.x.N*m), make([]float64, m)}
 		all[k] = o
-		err := e.ws.Predict(ctx, prog, theta, matrixrows.Rows(alpha, e.rows, w.x.N, 1), xs, o.Mean, o.Variance)
-		for i, reduction := range o.Variance {
-			o.Variance[i] = prior[i] - reduction
+		err := e.ws.Predict(ctx, prog, theta, matrixrows.Rows(alpha, e.rows, w.x.N, 1), xs, o.mean, o.variance)
+		for i, reduction := range o.variance {
+			o.variance[i] = prior[i] - reduction
 		}
 		return err
 	})

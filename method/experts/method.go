@@ -1,16 +1,18 @@
 package experts
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/kernel"
 )
 
 // Name is the name of the method of local experts.
 const Name = "experts"
 
-// Method is the method of local experts. It computes on the backends of [device.Dense] until a job
-// or a model has a [Partition], which then makes its own of them ([Partition.On]).
+// Method is the method of local experts. Its backends compute as [device.Dense] until a job has a [Partition]
+// ([Partition.On]) or a workload the state of one ([Partition.State]).
 type Method struct{ device.Dense }
 
 // About implements [device.Method].
@@ -20,6 +22,82 @@ func (Method) About() device.About {
 		Help: "the method of local experts",
 	}
 }
+
+// Backends implements [device.Method].
+func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
+	out, err := m.Dense.Backends(devices)
+	for i, b := range out {
+		out[i] = Undivided{b}
+	}
+	return out, err
+}
+
+// Undivided is a backend that divides the rows of a workload as its state says; see [device.For].
+type Undivided struct{ device.Backend }
+
+// For returns the backend for a workload.
+func (b Undivided) For(w device.Workload) device.Backend {
+	if w.State.Method != Name {
+		return device.For(b.Backend, w)
+	}
+	p, err := Read(w.State)
+	if err == nil {
+		err = p.Check(w.N, w.D)
+	}
+	if err != nil {
+		return broken{p.On(b.Backend), err}
+	}
+	return p.On(b.Backend)
+}
+
+// broken is a backend for a state that cannot be used.
+type broken struct {
+	device.Backend
+	err error
+}
+
+// Supports returns the error.
+func (b broken) Supports(device.Workload) error { return b.err }
+
+// State returns the partition as the state of a model.
+func (p *Partition) State() device.State {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // numbers of a partition are finite
+	}
+	return device.State{Method: Name, Text: string(text)}
+}
+
+// Read returns the partition of the state of a model, nil for a model of another method.
+func Read(s device.State) (*Partition, error) {
+	if s.Method != Name {
+		return nil, nil
+	}
+	p := &Partition{}
+	if err := json.Unmarshal([]byte(s.Text), p); err != nil {
+		return nil, fmt.Errorf("local experts: %w", err)
+	}
+	return p, nil
+}
+
+// Blocks returns the rows of each expert, ascending, of the training rows x of a model with a state.
+func Blocks(s device.State, x *kernel.Points) ([][]int, error) {
+	p, err := Read(s)
+	if err == nil {
+		err = p.Check(x.N, x.D)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]int, len(p.Centres))
+	for i, k := range p.Assign(x) {
+		out[k] = append(out[k], i)
+	}
+	return out, nil
+}
+
+// Exact returns false.
+func (Method) Exact() bool { return false }
 
 // MaxRows returns 0: how many rows fit depends on the number of experts.
 func (Method) MaxRows(int64) int { return 0 }

@@ -33,9 +33,6 @@ type Partition struct {
 	// rows that they leave out; nil if there is one expert. [Calibrate] finds both.
 	Temperature float64     `json:"temperature,omitempty"`
 	Scores      []RuleScore `json:"scores,omitempty"`
-	// Trust has an element for each expert if they have parameters of their own; it then
-	// takes the place of Temperature. See [Partition.Combined].
-	Trust []Trust `json:"trust,omitempty"`
 }
 
 // PartitionOptions configures [NewPartition].
@@ -148,6 +145,9 @@ func (p *Partition) merge(c *clusters, most, least int) *clusters {
 // Largest returns the number of rows of the largest expert.
 func (p *Partition) Largest() int { return slices.Max(p.Sizes) }
 
+// Several reports whether there are several experts, whose rows have no covariance. An only one is the exact process.
+func (p *Partition) Several() bool { return p != nil && len(p.Centres) > 1 }
+
 // Check returns an error if the partition is not one of n rows of d columns.
 func (p *Partition) Check(n, d int) error {
 	sum := 0
@@ -171,26 +171,7 @@ func (p *Partition) Check(n, d int) error {
 	if !(p.Temperature >= 0) || math.IsInf(p.Temperature, 0) {
 		return fmt.Errorf("the temperature is %v", p.Temperature)
 	}
-	if len(p.Trust) != 0 && len(p.Trust) != len(p.Centres) {
-		return fmt.Errorf("%d experts with the trust of %d", len(p.Centres), len(p.Trust))
-	}
-	for k, t := range p.Trust {
-		if !(t.Weight >= 0 && t.Weight <= 1 && t.Temperature > 0) || math.IsInf(t.Temperature, 0) {
-			return fmt.Errorf("expert %d has the weight %v and the temperature %v", k, t.Weight, t.Temperature)
-		}
-	}
 	return p.Combine.Check()
-}
-
-// Trust says how predictions of points that belong to an expert use the others, which other
-// parameters may mislead there: an expert that was tuned where the function is smooth is too
-// sure of itself where it is rough.
-type Trust struct {
-	// Weight is 0 if the expert predicts its points alone, and 1 if all experts do as in [RBCM].
-	Weight float64 `json:"weight"`
-	// Temperature belongs to the committee and is at least 1: where noise hides the function, the
-	// rows do not show that the function is surer than the experts say.
-	Temperature float64 `json:"temperature"`
 }
 
 // RuleScore says how well a rule predicts training rows that it leaves out, in scaled units.

@@ -29,7 +29,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		if err != nil {
 			return err
 		}
-		means, sums := combine(make([]int, len(piece)), all, nil)
+		means, sums := combine(all)
 		matrixrows.Put(mean, means, piece, xs.N)
 		for i, c := range sums {
 			c.temperature = cmp.Or(w.backend.partition.Temperature, 1)

@@ -28,8 +28,7 @@ const (
 	//	1/σ² = (Σ_k β_k (1/σ_k² − 1/σ₀²))/T + 1/σ₀²
 	//
 	// which is the formula above for T = 1; the mean does not depend on it. An only expert
-	// counts fully: it is the exact process. [Partition.Combined] has the form for experts
-	// with parameters of their own.
+	// counts fully: it is the exact process.
 	RBCM Rule = "rbcm"
 )
 
@@ -37,31 +36,11 @@ const (
 func Rules() []Rule { return []Rule{RBCM, Nearest} }
 
 // Check returns an error for an unknown rule.
-func (r Rule) Check() error { return oneOf(r, Rules()) }
-
-// Parameters says whether experts have the same parameters.
-type Parameters string
-
-// The choices of [Parameters].
-const (
-	// Shared gives all experts the same parameters, tuned on the sum of their likelihoods.
-	Shared Parameters = "shared"
-	// Separate tunes the parameters of each expert on its own rows.
-	Separate Parameters = "separate"
-)
-
-// ParameterChoices lists the choices, the default first.
-func ParameterChoices() []Parameters { return []Parameters{Shared, Separate} }
-
-// Check returns an error for an unknown choice.
-func (p Parameters) Check() error { return oneOf(p, ParameterChoices()) }
-
-// oneOf returns an error for a word that is neither of two.
-func oneOf[T ~string](word T, words []T) error {
-	if slices.Contains(words, word) {
+func (r Rule) Check() error {
+	if slices.Contains(Rules(), r) {
 		return nil
 	}
-	return fmt.Errorf("%q: must be %s or %s", string(word), words[0], words[1])
+	return fmt.Errorf("%q: must be %s or %s", string(r), RBCM, Nearest)
 }
 
 // leastShare bounds variances from below, as a share of the prior variance, because
@@ -70,23 +49,21 @@ const leastShare = 1e-14
 
 // committee adds up the predictions of experts at one point by [RBCM].
 type committee struct {
-	prior       float64 // σ₀², of the point's own expert if they differ
+	prior       float64 // σ₀²
 	temperature float64
 	precision   float64 // Σ_k β_k (1/σ_k² − 1/σ₀²)
 }
 
-// add adds an expert with the variances prior and variance before and after its rows. It
-// returns the factors of its means after and before them in the sum of which μ/σ² consists.
-// β_k is least + weight·½(log σ₀² − log σ_k²).
-func (c *committee) add(prior, variance, least, weight float64) (factor, before float64) {
-	if !(prior > 0) {
-		return 0, 0
+// add adds an expert of this variance, and returns the factor of its mean in the sum of which μ/σ² consists.
+func (c *committee) add(variance float64) (factor float64) {
+	if !(c.prior > 0) {
+		return 0
 	}
-	variance = min(max(variance, leastShare*prior), prior)
-	beta := least + weight*0.5*math.Log(prior/variance)
+	variance = min(max(variance, leastShare*c.prior), c.prior)
+	beta := 0.5 * math.Log(c.prior/variance)
 	// β/σ_k² − β/σ₀² is never negative.
-	c.precision += beta * (1/variance - 1/prior)
-	return beta / variance, beta / prior
+	c.precision += beta * (1/variance - 1/c.prior)
+	return beta / variance
 }
 
 // variance returns σ².

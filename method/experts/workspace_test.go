@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -291,59 +290,4 @@ func (tab *table) slow(t *testing.T, y []float64, xs *kernel.Points, j, except i
 	full := precision + (1-sumBeta)/prior
 	tempered := (precision-sumBeta/prior)/temperature + 1/prior
 	return weighted / full, 1 / tempered, prior
-}
-
-// TestCombinedSame checks that experts with the same prior that trust each other fully are the
-// committee of Deisenroth and Ng 2015, eq. 20 and 21, and that one without trust predicts alone.
-func TestCombinedSame(t *testing.T) {
-	const prior = 2.0
-	mean, variance := []float64{1, -0.5, 0.3}, []float64{0.1, 1.9, 0.7}
-	var all []experts.Opinion
-	for k := range mean {
-		all = append(all, experts.Opinion{PriorMean: []float64{0}, PriorVariance: []float64{prior}, Mean: mean[k : k+1], Variance: variance[k : k+1]})
-	}
-	precision, sum, betas := 0.0, 0.0, 0.0
-	for k, v := range variance {
-		beta := 0.5 * (math.Log(prior) - math.Log(v))
-		precision, sum, betas = precision+beta/v, sum+beta*mean[k]/v, betas+beta
-	}
-	precision += (1 - betas) / prior
-	p := &experts.Partition{Trust: []experts.Trust{{Weight: 1, Temperature: 1}, {Weight: 0, Temperature: 1}, {Weight: 1, Temperature: 1e300}}}
-	m, v := p.Combined([]int{0}, all)
-	must.Near(t, "mean and variance", []float64{m[0], v[0]}, []float64{sum / precision, 1 / precision}, 1e-12, 1e-12)
-	m, v = p.Combined([]int{1}, all)
-	must.Near(t, "mean and variance alone", []float64{m[0], v[0]}, []float64{mean[1], variance[1]}, 1e-12, 1e-12)
-	_, v = p.Combined([]int{2}, all)
-	must.Near(t, "hottest variance", v, []float64{prior}, 1e-12, 1e-12)
-}
-
-// TestCalibratedTrust checks that an expert does not trust one that is sure and wrong, and
-// that right ones gain by each other.
-func TestCalibratedTrust(t *testing.T) {
-	const n = 400
-	own, observed, noise := make([]int, n), make([]float64, n), make([]float64, n)
-	wrong, right, home := opinion(n), opinion(n), opinion(n)
-	for i := range n {
-		truth, miss, other := math.Sin(float64(i)), math.Cos(7*float64(i)), math.Cos(11*float64(i)+1)
-		observed[i], noise[i] = truth, 1e-4
-		home.Mean[i], home.Variance[i] = truth+0.3*math.Sqrt2*miss, 0.09
-		right.Mean[i], right.Variance[i] = truth+0.3*math.Sqrt2*other, 0.09
-		wrong.Mean[i], wrong.Variance[i] = 2, 0.01
-	}
-	p := &experts.Partition{Centres: [][]float64{{0}, {1}}}
-	if got := p.Calibrated(own, []experts.Opinion{home, wrong}, observed, noise).Trust[0]; got.Weight != 0 {
-		t.Errorf("trust in a wrong expert: %+v", got)
-	}
-	c := p.Calibrated(own, []experts.Opinion{home, right}, observed, noise)
-	if c.Trust[0].Weight == 0 || c.Scores[1].NLPD >= c.Scores[0].NLPD || c.Scores[1].RMSE >= c.Scores[0].RMSE {
-		t.Errorf("trust in a right expert: %+v, scores %+v", c.Trust[0], c.Scores)
-	}
-	if got := c.Trust[1]; got != (experts.Trust{Weight: 0, Temperature: 1}) {
-		t.Errorf("an expert without rows: %+v", got)
-	}
-}
-
-// opinion returns an opinion of n points with the prior of a standard normal distribution.
-func opinion(n int) experts.Opinion {
-	return experts.Opinion{PriorMean: make([]float64, n), PriorVariance: slices.Repeat([]float64{1}, n), Mean: make([]float64, n), Variance: make([]float64, n)}
 }

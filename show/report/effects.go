@@ -132,7 +132,7 @@ const mostTermRows = 512
 // split finds the terms of an additive kernel.
 func (s *subject) split(ctx context.Context) error {
 	expr, err := kernel.Parser{Families: s.model.Kernels}.Parse(s.model.Kernel)
-	if _, sum := expr.(kernel.Sum); err != nil || !sum || s.local() || s.model.Scaling.Transform != nil {
+	if _, sum := expr.(kernel.Sum); err != nil || !sum || s.experts != nil || s.model.Scaling.Transform != nil {
 		return err
 	}
 	width, n := len(s.model.FeatureNames), min(s.model.N(), mostTermRows)
@@ -224,7 +224,7 @@ func (s *subject) rank(ctx context.Context) error {
 	}
 	var values []float64
 	var err error
-	if s.local() {
+	if s.model.State.Method != "" {
 		values, err = s.Posterior.Relevance(ctx)
 	} else {
 		values, err = gp.Relevance(ctx, s.model, s.Threads)

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"gpfit/gp"
 	"gpfit/internal/textform"
@@ -13,64 +12,21 @@ import (
 
 // localExperts shows how local experts divide the rows, and says what they lack.
 func localExperts(s *subject) (page.Section, error) {
-	section, p := page.Section{Title: "Local experts"}, s.model.Experts
+	section, p := page.Section{Title: "Local experts"}, s.experts
 	if p == nil {
 		return section, nil
 	}
-	section.Notes = []string{fmt.Sprintf("k-means divides the training rows among %s, each an exact process. This is an approximation: the covariance of rows of different experts counts as 0.", textform.Counted(len(p.Centres), "expert"))}
-	if len(p.Centres) == 1 {
-		section.Notes = append(section.Notes, "A single expert is the exact process.")
-	} else {
-		section.Notes = append(section.Notes, ruleText(p), s.sharingText(),
-			"Experts have no terms of a sum of kernels, no joint draws, no covariances and no weights, so the page does not show terms.")
+	section.Notes = []string{
+		fmt.Sprintf("k-means divides the training rows among %s, each an exact process. This is an approximation: the covariance of rows of different experts counts as 0.", textform.Counted(len(p.Centres), "expert")),
+		ruleText(p), "All experts share the parameters.",
+		"Experts have no terms of a sum of kernels, no joint draws, no covariances and no weights, so the page does not show terms.",
 	}
 	if s.Rows != nil {
 		section.Notes = append(section.Notes, "The scores of this page are those of "+s.Rows.Of+", so the table of experts has none. A page without DATA has leave-one-out scores of each expert.")
 	}
-	section.Grids = page.Filled(s.expertsGrid(), s.expertParameters(), ruleScores(p))
-	return section, nil
-}
-
-// sharingText says whether the experts share their parameters.
-func (s *subject) sharingText() string {
-	if s.model.Locals == nil {
-		return "All experts share the parameters."
-	}
-	return "Each expert has parameters of its own, tuned on its rows alone. A row has the noise of the expert whose centre is nearest."
-}
-
-// expertParameters shows the parameters of experts that have their own.
-func (s *subject) expertParameters() page.Grid {
-	grid := page.Grid{Caption: "Parameters of each expert, scaled", Heads: page.Numbers("expert")}
-	if s.model.Locals == nil {
-		return page.Grid{}
-	}
-	var names []string
-	for k, rows := range s.model.ExpertRows() {
-		values := s.model.LocalModel(k, rows).Parameters()
-		if k == 0 {
-			names = slices.DeleteFunc(s.parameterNames(values), func(name string) bool { _, own := values[name]; return !own })
-			grid.Heads = append(grid.Heads, page.Numbers(names...)...)
-		}
-		cells := []string{fmt.Sprint(k)}
-		for _, name := range names {
-			cells = append(cells, number(values[name]))
-		}
-		grid.Add(cells...)
-	}
-	return grid
-}
-
-// expertFits shows how the tuning of each expert with parameters of its own ended.
-func (s *subject) expertFits() page.Grid {
-	grid := page.Grid{Caption: "Fit of each expert", Heads: append(page.Numbers("expert", "objective", "values", "gradients", "seconds"), page.Words("status", "at a bound")...)}
-	if s.Record.Report.Experts == nil {
-		return page.Grid{}
-	}
-	for k, one := range s.Record.Report.Experts.Each {
-		grid.Add(fmt.Sprint(k), fmt.Sprintf("%.4f", one.Objective), fmt.Sprint(one.Evaluations.Value), fmt.Sprint(one.Evaluations.Gradient), fmt.Sprintf("%.3g", one.Seconds), one.Status, strings.Join(one.AtBound, ", "))
-	}
-	return grid
+	grid, err := s.expertsGrid()
+	section.Grids = page.Filled(grid, ruleScores(p))
+	return section, err
 }
 
 // ruleText says how the experts predict together, and what chose the rule.
@@ -86,9 +42,6 @@ func ruleWords(p *experts.Partition) string {
 		return "The expert whose centre is nearest predicts a row (rule nearest). Predictions jump where another expert becomes the nearest one."
 	}
 	text := "All experts predict a row together, as a robust Bayesian committee machine (rule rbcm)"
-	if p.Trust != nil {
-		return text + ". Each expert trusts the others at its rows as far as left-out training rows show: with the weight 0 it predicts alone, with 1 all count fully."
-	}
 	if p.Temperature > 0 {
 		text += fmt.Sprintf("; its temperature, found on training rows, is %s", short(p.Temperature))
 	}
@@ -96,7 +49,8 @@ func ruleWords(p *experts.Partition) string {
 }
 
 // expertsGrid lists the experts with the leave-one-out scores of their rows.
-func (s *subject) expertsGrid() page.Grid {
+func (s *subject) expertsGrid() (page.Grid, error) {
+	rows, err := experts.Blocks(s.model.State, s.model.Points())
 	grid := page.Grid{Caption: "Experts", Heads: page.Numbers("expert", "rows")}
 	scored := s.Rows == nil && len(s.scores) > 0
 	if scored {
@@ -107,11 +61,6 @@ func (s *subject) expertsGrid() page.Grid {
 			}
 		}
 	}
-	trust := s.model.Experts.Trust
-	if trust != nil {
-		grid.Heads = append(grid.Heads, page.Numbers("weight of the others", "temperature")...)
-	}
-	rows := s.model.ExpertRows()
 	for k, own := range rows {
 		cells := []string{fmt.Sprint(k), fmt.Sprint(len(own))}
 		for i := range s.scores {
@@ -120,14 +69,11 @@ func (s *subject) expertsGrid() page.Grid {
 				cells = append(cells, number(one.RMSE), number(one.NLPD), percent(one.Coverage95))
 			}
 		}
-		if trust != nil {
-			cells = append(cells, short(trust[k].Weight), short(trust[k].Temperature))
-		}
 		line := page.NewRow(cells...)
-		line.Cells[1].Bar = float64(len(own)) / float64(slices.Max(s.model.Experts.Sizes))
+		line.Cells[1].Bar = float64(len(own)) / float64(slices.Max(s.experts.Sizes))
 		grid.Rows = append(grid.Rows, line)
 	}
-	return grid
+	return grid, err
 }
 
 // summaryOf returns the scores of some rows.

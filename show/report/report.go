@@ -11,13 +11,19 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/textform"
+	"gpfit/method/experts"
 	"gpfit/show/page"
 )
 
 // Page collects the page of a model. It returns errors of predictions; a model without
 // leave-one-out scores still has a page, which says why.
 func Page(ctx context.Context, about Subject) (*page.Page, error) {
-	s := &subject{Subject: about, model: about.Posterior.Whole()}
+	m := about.Posterior.Whole()
+	divided, err := experts.Read(m.State)
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{Subject: about, model: m, experts: divided}
 	if s.Record == nil {
 		s.Record = &summary.ModelRecord{}
 	}
@@ -50,8 +56,8 @@ func Page(ctx context.Context, about Subject) (*page.Page, error) {
 func (s *subject) about() string {
 	m := s.model
 	what := "Gaussian process"
-	if s.local() {
-		what = fmt.Sprintf("%d local experts, each a Gaussian process,", len(m.Experts.Centres))
+	if s.experts != nil {
+		what = fmt.Sprintf("%d local experts, each a Gaussian process,", len(s.experts.Centres))
 	}
 	text := fmt.Sprintf("%s with kernel %s on %s and %s of %s", what, m.KernelText(), textform.Counted(m.N(), "training row"), textform.Counted(len(m.Columns), "column"), s.table())
 	if s.Record.Program != "" {

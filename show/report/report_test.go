@@ -21,7 +21,6 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
-	"gpfit/method/experts"
 	"gpfit/show/page"
 	"gpfit/table/feature"
 )
@@ -273,9 +272,7 @@ func kinds() map[string]kind {
 	out["experts"] = kind{table(60), problem.Options{Mean: "zero", Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:3"}, []string{
 		"3 local experts, each a Gaussian process, with kernel", "predicts each training row from the others of its own expert", "covariance of rows of different experts counts as 0", "rule rbcm",
 		"All experts share the parameters", "does not show terms", "leave-one-out scores of their rows", "Rules on training rows that they leave out"}}
-	out["separate experts"] = kind{table(90), problem.Options{Mean: "zero", Kernel: "rbf(ard)", Experts: "kmeans:3", ExpertParameters: experts.Separate}, []string{
-		"Each expert has parameters of its own", "Parameters of each expert, scaled", "weight of the others", "medians over the experts"}}
-	out["one expert"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:1"}, []string{"A single expert is the exact process.", "Term k2 of y"}}
+	out["one expert"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:1"}, []string{"Term k2 of y"}}
 	groups := table(60)
 	for i := range groups.N {
 		groups.NoiseGroup = append(groups.NoiseGroup, []string{"one", "two <i>"}[i%2])

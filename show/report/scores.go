@@ -133,7 +133,7 @@ func predictions(s *subject) (page.Section, error) {
 		section.Notes = append(section.Notes, s.Rows.Notes...)
 	} else {
 		others := "all the others"
-		if s.local() {
+		if s.experts != nil {
 			others = "the others of its own expert"
 		}
 		if len(s.scores) > 0 && s.scores[0].summary.Places > 0 {

@@ -65,9 +65,6 @@ func parameters(s *subject) (page.Section, error) {
 		grid.Add(append(cells, s.remark(name))...)
 	}
 	section := page.Section{Title: "Parameters", Grids: []page.Grid{grid}, Notes: []string{"Scaled values belong to the standardized table, in which gpfit fits."}}
-	if s.model.Locals != nil {
-		section.Notes = append(section.Notes, "These are medians over the experts, weighted by their rows, which no prediction uses. Each expert has its own, under Local experts.")
-	}
 	if len(s.Record.Updates) > 0 {
 		section.Notes = append(section.Notes, "Rows were added after the fit. The units of the table and everything about the fit on this page belong to the fit before.")
 	}
@@ -119,13 +116,10 @@ func convergence(s *subject) (page.Section, error) {
 		text += fmt.Sprintf("; the largest component of the gradient is %.2g", *r.GradientNorm)
 	}
 	section.Notes = []string{text + ".", fmt.Sprintf("NLML %.4f = data fit %.4f + complexity %.4f + constant %.4f.", r.NLML, r.DataFit, r.Complexity, r.Constant)}
-	if s.model.Locals != nil {
-		section.Notes = append(section.Notes, "Each expert is tuned alone. The page shows no optima, phases and standard errors of single experts; gpfit inspect --json has their standard errors.")
-	}
 	if r.Search != nil && r.Search.Text != "" {
 		section.Notes = append(section.Notes, sentence(r.Search.Text))
 	}
-	section.Grids = page.Filled(optima(r), optimaParameters(r), s.expertFits())
+	section.Grids = page.Filled(optima(r), optimaParameters(r))
 	return section, nil
 }
 

@@ -23,7 +23,7 @@ const (
 // timeOf returns the only column of the model if it is a time: a date, or a number that never falls from
 // a row of the table to the next. It returns nil otherwise.
 func timeOf(s *subject) *effect.Variable {
-	if len(s.axes) != 1 || s.model.N() < fewTimes || s.local() {
+	if len(s.axes) != 1 || s.model.N() < fewTimes || s.experts != nil {
 		return nil
 	}
 	only := &s.axes[0].whole

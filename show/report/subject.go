@@ -12,6 +12,7 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/score"
 	"gpfit/internal/textform"
+	"gpfit/method/experts"
 	"gpfit/show/effect"
 )
 
@@ -34,6 +35,8 @@ type Subject struct {
 type subject struct {
 	Subject
 	model *gp.Model
+	// experts divides the rows of a model of several local experts; nil for another.
+	experts *experts.Partition
 	// scores has an element for each target; it is empty, and unscored says why, if there are none.
 	scores   []scores
 	unscored string
@@ -200,10 +203,4 @@ func (s *subject) parameterNames(values map[string]float64) []string {
 		add(name)
 	}
 	return out
-}
-
-// local reports whether the model has several local experts. A single one is the exact
-// process, whose page is complete.
-func (s *subject) local() bool {
-	return s.model.Experts != nil && len(s.model.Experts.Centres) > 1
 }

@@ -56,7 +56,7 @@ func whatIf(s *subject) (page.Section, error) {
 		return section, nil
 	}
 	switch numbers := m.N() * (len(m.Columns) + m.T()); {
-	case s.local():
+	case s.experts != nil:
 		return without("the model has local experts")
 	case m.Scaling.Transform != nil:
 		return without("the model transforms its target")

@@ -62,7 +62,6 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "coarse": ("word", "auto"),
         "checkpoint": ("file", None),
         "experts": ("text", None),
-        "expert_parameters": ("word", None),
         "combine": ("word", None),
         "expert_rows": ("whole number", None),
         "posterior": ("word", "auto"),
@@ -676,7 +675,6 @@ VARIABLES = (
     "GPFIT_ENGINE",
     "GPFIT_EXCLUDE",
     "GPFIT_EXPERTS",
-    "GPFIT_EXPERT_PARAMETERS",
     "GPFIT_EXPERT_ROWS",
     "GPFIT_FALLBACK",
     "GPFIT_FEATURES",
@@ -850,7 +848,6 @@ class FitOptions(TypedDict, total=False):
     coarse: bool | Literal["auto", "on", "off", "check"] | None
     checkpoint: str | os.PathLike[str] | None
     experts: str | int | None
-    expert_parameters: Literal["shared", "separate"] | None
     combine: Literal["rbcm", "nearest"] | None
     expert_rows: int | None
     posterior: Literal["auto", "none", "laplace", "hmc"] | None

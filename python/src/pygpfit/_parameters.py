@@ -167,10 +167,6 @@ class FitParameters(BaseEstimator):
     experts : text, default None
         divide the rows among local experts, for tables too large for one process: an
         exact process for each of K clusters of the scaled rows
-    expert_parameters : word, default None
-        parameters of local experts: shared, the same for all, tuned on the sum of their
-        likelihoods; or separate, those of each expert tuned only on its rows, for
-        tables whose regions differ in smoothness or noise: shared, separate
     combine : word, default None
         how local experts predict: rbcm, all of them as a robust Bayesian committee
         machine; or nearest, the one whose centre is nearest, in the time of one: rbcm,
@@ -268,7 +264,6 @@ class FitParameters(BaseEstimator):
         coarse: bool | Literal["auto", "on", "off", "check"] | None = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
         experts: str | int | None = None,
-        expert_parameters: Literal["shared", "separate"] | None = None,
         combine: Literal["rbcm", "nearest"] | None = None,
         expert_rows: int | None = None,
         posterior: Literal["auto", "none", "laplace", "hmc"] | None = "auto",
@@ -330,7 +325,6 @@ class FitParameters(BaseEstimator):
         self.coarse = coarse
         self.checkpoint = checkpoint
         self.experts = experts
-        self.expert_parameters = expert_parameters
         self.combine = combine
         self.expert_rows = expert_rows
         self.posterior = posterior

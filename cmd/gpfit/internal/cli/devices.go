@@ -172,8 +172,10 @@ func prepared[P io.Closer](c *Command, m *gp.Model, kind string, on func(device.
 	if err != nil {
 		return result, nil, err
 	}
-	w.N = m.N()
-	plan := m.Backend(devices.Backends[0]).Plan(w)
+	if w.State.Method != "" {
+		w.N, w.Points = m.N(), m.Points()
+	}
+	plan := device.For(devices.Backends[0], w).Plan(w)
 	if result, err = on(devices.Backends[0], plan); err != nil {
 		devices.Close()
 		return result, nil, err

@@ -16,6 +16,7 @@ import (
 	"gpfit/compare/companion"
 	"gpfit/gp"
 	"gpfit/hyperopt/journal"
+	"gpfit/method/experts"
 )
 
 // Statement says of a file, or of a run directory as a whole, what was checked or what is wrong.
@@ -49,7 +50,7 @@ func Path(ctx context.Context, path string, tell func(text string)) ([]Statement
 // model checks a model file.
 func model(ctx context.Context, path string) Statement {
 	out := Statement{File: path, Kind: "model"}
-	c, err := gp.Check(ctx, path)
+	c, err := gp.Check(ctx, path, experts.Blocks)
 	if err != nil {
 		out.Fault, out.Cure = without(err, path), "take another copy of the file, or fit again"
 		if strings.HasSuffix(out.Fault, out.Cure) {

@@ -75,7 +75,8 @@ func (s *Store) Model(path string) (*gp.Model, uint64, error) {
 	i := slices.IndexFunc(s.models, func(m *loaded) bool { return m.path == path })
 	if i >= 0 && same(s.models[i].file, file) {
 		s.models[i].used = s.clock
-		return independent(s.models[i].gp), s.models[i].number, nil
+		of := *s.models[i].gp
+		return &of, s.models[i].number, nil
 	}
 	read, err := gp.Load(path)
 	if err != nil {
@@ -88,21 +89,12 @@ func (s *Store) Model(path string) (*gp.Model, uint64, error) {
 	}
 	s.count++
 	s.models[i] = &loaded{path, file, read, s.count, s.clock}
-	return independent(read), s.count, nil
+	of := *read
+	return &of, s.count, nil
 }
 
 func same(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
-}
-
-// independent returns a copy of a model whose options of predictions can be changed.
-func independent(m *gp.Model) *gp.Model {
-	of := *m
-	if of.Experts != nil {
-		experts := *of.Experts
-		of.Experts = &experts
-	}
-	return &of
 }
 
 // trimmed leaves out the entry that was used first if there are too many.
