@@ -388,8 +388,8 @@ func (short) Predict(mat.Matrix) (baseline.Prediction, error) {
 
 // TestMatrices checks that a method whose matrices do not fit says so before it allocates.
 func TestMatrices(t *testing.T) {
-	must.Do(t, checkMatrices(1000, 16_000_000), checkMatrices(1000, 0)) // 0: the free memory is unknown
-	must.Fail[error](t, checkMatrices(1001, 16_000_000), "two matrices of 1001 × 1001 take ", "option subsample")
+	must.Do(t, checkMatrix(1000, 8_000_000), checkMatrix(1000, 0)) // 0: the free memory is unknown
+	must.Fail[error](t, checkMatrix(1001, 8_000_000), "a matrix of 1001 × 1001 takes ", "option subsample")
 }
 
 // TestCurves compares curves with the method that draws them.

@@ -125,7 +125,7 @@ type fitted struct {
 func regression(m NamedMethod) entrant {
 	return entrant{name: m.Name, option: "methods", fit: func(ctx context.Context, data problem.Data, scaled *problem.ScaledRows) (*fitted, error) {
 		if _, ok := m.Method.(baseline.KernelRidge); ok {
-			if err := checkMatrices(scaled.N, hostmem.Free()); err != nil {
+			if err := checkMatrix(scaled.N, hostmem.Free()); err != nil {
 				return nil, err
 			}
 		}
@@ -175,11 +175,11 @@ func (m NamedMethod) of(scaled *problem.ScaledRows) baseline.Method {
 	return k.Spline
 }
 
-// checkMatrices returns an error if the two n×n matrices of kernel ridge regression need more
+// checkMatrix returns an error if the n×n matrix of kernel ridge regression needs more
 // than the free bytes; 0 means that these are unknown.
-func checkMatrices(n int, free int64) error {
-	if need := 16 * int64(n) * int64(n); free > 0 && need > free {
-		return fmt.Errorf("two matrices of %d × %d take %s, and %s are free; option subsample takes fewer rows, and option methods leaves the method out", n, n, device.FormatBytes(need), device.FormatBytes(free))
+func checkMatrix(n int, free int64) error {
+	if need := 8 * int64(n) * int64(n); free > 0 && need > free {
+		return fmt.Errorf("a matrix of %d × %d takes %s, and %s are free; option subsample takes fewer rows, and option methods leaves the method out", n, n, device.FormatBytes(need), device.FormatBytes(free))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,7 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 
-	"gpfit/cpu/spd"
+	"gpfit/cpu"
+	"gpfit/device"
 	"gpfit/kernel"
 )
 
@@ -51,6 +53,7 @@ func (KernelRidge) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer p.process.Close()
 	for _, width := range []float64{0.25, 0.5, 1, 2, 4} {
 		for _, lambda := range []float64{1e-6, 1e-4, 1e-2, 1} {
 			if _, err := p.try(lambda, width); err != nil {
@@ -84,42 +87,37 @@ func points(x *mat.Dense) *kernel.Points {
 
 // kernelProblem is the data of a kernel ridge regression and the best solution so far.
 type kernelProblem struct {
-	// matrix holds the factor of K + λI, then its inverse.
-	matrix *spd.Symmetric
+	// process is the Gaussian process whose mean the regression is, with noise λ.
+	process device.Workspace
 	// y are the targets less their mean, and size is their mean square, 1 if that is 0.
 	y    []float64
 	size float64
 	// theta are the parameters for width 1.
 	theta []float64
-	// covariance is K for the width formed, with any diagonal, and diagonal its own.
-	covariance, diagonal []float64
-	formed               float64
 	// best has the smallest value of the score.
 	best  KernelModel
 	value float64
 }
 
 func newKernelProblem(x mat.Matrix, y []float64) (*kernelProblem, error) {
-	engine, err := spd.Open(0)
-	if err != nil {
-		return nil, err
-	}
-	n, d := x.Dims()
+	_, d := x.Dims()
 	program, err := kernel.CompileText("rbf", d)
 	if err != nil {
 		return nil, err
 	}
 	scale := newScaling(x, Design{})
-	p := &kernelProblem{
-		matrix: engine.New(n), y: slices.Clone(y), value: math.Inf(1), covariance: make([]float64, n*n), diagonal: make([]float64, n),
-		best: KernelModel{Intercept: mean(y), program: program, points: points(scale.apply(x)), scale: scale},
-	}
+	p := &kernelProblem{y: slices.Clone(y), value: math.Inf(1), best: KernelModel{Intercept: mean(y), program: program, points: points(scale.apply(x)), scale: scale}}
 	floats.AddConst(-p.best.Intercept, p.y)
-	if p.size = squares(p.y) / float64(n); p.size == 0 {
+	if p.size = squares(p.y) / float64(len(y)); p.size == 0 {
 		p.size = 1
 	}
 	p.theta = p.at(medianDistance(p.best.points))
-	return p, nil
+	host, err := cpu.New(device.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p.process, err = host.NewWorkspace(context.Background(), p.best.points)
+	return p, err
 }
 
 // at returns the parameters for a width, or, as long as there is no theta, for a lengthscale.
@@ -139,28 +137,26 @@ func (p *kernelProblem) at(width float64) []float64 {
 // try solves for a penalty and a width, returns the score, which is +∞ if K + λI is not
 // positive definite, and keeps the solution if it is the best so far.
 func (p *kernelProblem) try(lambda, width float64) (float64, error) {
-	n := len(p.y)
-	p.form(width)
-	for i, v := range p.diagonal {
-		p.covariance[i*n+i] = v + lambda
-	}
-	p.matrix.Load(p.covariance)
-	ctx := context.Background() // whose only error is its end
-	if minor, _ := p.matrix.Factor(ctx, 0, nil); minor > 0 {
+	ctx, alpha, inverse := context.Background(), slices.Clone(p.y), make([]float64, len(p.y))
+	err := p.process.Form(ctx, p.best.program, p.at(width), []float64{lambda})
+	if errors.As(err, new(*device.NotPDError)) {
 		return math.Inf(1), nil
 	}
-	alpha := slices.Clone(p.y)
-	_ = p.matrix.SolveEquations(ctx, alpha, 1)
-	if !allFinite(alpha...) {
+	if err == nil {
+		err = errors.Join(p.process.Solve(ctx, alpha, 1), p.process.(device.InverseDiagonal).InverseDiagonal(ctx, inverse))
+	}
+	if errors.As(err, new(*device.NonFiniteError)) || err == nil && !allFinite(alpha...) {
 		return 0, errRange
 	}
-	_ = p.matrix.Invert(ctx, nil)
-	loo := 0.0
-	for i, a := range alpha { // RW, eq. 5.12
-		e := a / p.matrix.InverseElement(i, i)
-		loo += e * e / float64(n)
+	if err != nil {
+		return 0, err
 	}
-	value := float64(n) / 2 * math.Log(loo/p.size) // does not depend on the unit of the targets
+	n, loo := float64(len(p.y)), 0.0
+	for i, a := range alpha { // RW, eq. 5.12
+		e := a / inverse[i]
+		loo += e * e / n
+	}
+	value := n / 2 * math.Log(loo/p.size) // does not depend on the unit of the targets
 	if math.IsNaN(value) {
 		return 0, errRange
 	}
@@ -169,21 +165,6 @@ func (p *kernelProblem) try(lambda, width float64) (float64, error) {
 		m.Lambda, m.Width, m.Theta, m.Alpha, m.Error = lambda, width, p.at(width), alpha, loo
 	}
 	return value, nil
-}
-
-// form computes the lower triangle of K.
-func (p *kernelProblem) form(width float64) {
-	if p.formed == width {
-		return
-	}
-	n, x := len(p.y), p.best.points
-	ev := kernel.NewEvaluator(p.best.program)
-	ev.Bind(p.at(width))
-	for i := range n {
-		ev.Row(p.covariance[i*n:], x, i, x, 0, i+1)
-		p.diagonal[i] = p.covariance[i*n+i]
-	}
-	p.formed = width
 }
 
 const (
