@@ -39,20 +39,20 @@ func profileLowest(ctx context.Context, j *tuning.Job, o ProfileOptions, section
 			return nil, err
 		}
 		p.layOut(sections, given)
-		if err := p.run(ctx, backends, func() bool { return left > 0 && lower(p, profileBetter) >= 0 }); err != nil {
+		if err := p.run(ctx, backends, func() bool { return left > 0 && lower(p, profileBetter) != nil }); err != nil {
 			return nil, err
 		}
-		if k := lower(p, profileHint); k >= 0 && left > 0 {
-			next, err := fitFrom(ctx, p, k, backends)
+		if q := lower(p, profileHint); q != nil && left > 0 {
+			next, err := fitFrom(ctx, p, q, backends)
 			if err != nil {
 				return nil, err
 			}
 			switch {
 			case next.Objective < report.Objective-profileBetter:
-				report, where = follows(p, next), summary.PointName(p.section[k].Axes, p.points[k])
+				report, where = follows(p, next), q.name()
 				fits, left = fits+1, left-1
 				continue
-			case lower(p, profileBetter) >= 0: // the profile is not complete
+			case lower(p, profileBetter) != nil: // the profile is not complete
 				left = 0
 				continue
 			}
@@ -89,11 +89,11 @@ func fitForProfile(ctx context.Context, j *tuning.Job, backends []device.Backend
 	return r, nil
 }
 
-// fitFrom fits the job from point k, as the fit before did from the start values. It ends no
+// fitFrom fits the job from a point, as the fit before did from the start values. It ends no
 // higher than a descent from there.
-func fitFrom(ctx context.Context, p *profiler, k int, backends []device.Backend) (*summary.Report, error) {
+func fitFrom(ctx context.Context, p *profiler, from *gridPoint, backends []device.Backend) (*summary.Report, error) {
 	return fitForProfile(ctx, p.job.With(func(q *problem.Prepared) {
-		q.Params = startingAt(q.Params, p.points[k].Z)
+		q.Params = startingAt(q.Params, from.Z)
 		s := &q.Options.Settings
 		s.Metric = nil
 		if s.Coarse != hyperopt.CoarseOff {
@@ -122,27 +122,16 @@ func startingAt(p *problem.ParameterList, z []float64) *problem.ParameterList {
 	})
 }
 
-// lower returns the index of the lowest point to which a fit may go, and that is at least the given nats below
-// the fit; −1 if there is none.
-func lower(p *profiler, nats float64) int {
-	best, at := p.out.Optima[0].Objective-nats, -1
-	for k, point := range p.points {
-		if point.F < best && allowed(p, k) {
-			best, at = point.F, k
+// lower returns the lowest point to which a fit may go, and that is this many nats or more below the fit; nil if there is
+// none.
+func lower(p *profiler, nats float64) (lowest *gridPoint) {
+	best := p.out.Optima[0].Objective - nats
+	for _, q := range p.points {
+		if q.F < best && q.allowed(p.job.Params.Free) {
+			best, lowest = q.F, q
 		}
 	}
-	return at
-}
-
-// allowed reports whether a fit may go to a point: none of its axes is fixed, and its values are
-// within the bounds.
-func allowed(p *profiler, k int) bool {
-	return !slices.ContainsFunc(p.section[k].Axes, func(a summary.ProfileAxis) bool {
-		q, z := p.job.Params.Free[a.Index], p.points[k].Z[a.Index]
-		lo, hi := q.Z(q.Lower), q.Z(q.Upper)
-		const rounding = 1e-12 // of the ends of a range that are bounds
-		return q.Fixed || z < lo-rounding*math.Abs(lo) || z > hi+rounding*math.Abs(hi)
-	})
+	return lowest
 }
 
 // warnLower warns of points below the fit.
@@ -154,9 +143,9 @@ func warnLower(p *profiler) {
 		}
 		return s.Points[s.Lowest].F
 	}
-	if k := lower(p, profileBetter); k >= 0 {
+	if q := lower(p, profileBetter); q != nil {
 		p.warn("fits from lower points have not led to the lowest: %s is %.6f at the optimum and %.6f at %s, so there are no intervals; option restarts tries more starts, and option max-evals lets descents go on",
-			problem.ObjectiveLabel(p.out.ObjectiveName), best, p.points[k].F, summary.PointName(p.section[k].Axes, p.points[k]))
+			problem.ObjectiveLabel(p.out.ObjectiveName), best, q.F, q.name())
 		return
 	}
 	for i := range p.out.Sections {
@@ -170,5 +159,5 @@ func warnLower(p *profiler) {
 // atFit reports whether the lowest point of a curve is the fit, and no curve has a lower one: only
 // then is the curve a profile likelihood around the fit.
 func atFit(p *profiler, s *summary.ProfileSection) bool {
-	return s.Lowest >= 0 && math.Abs(s.Points[s.Lowest].F-p.out.Optima[0].Objective) <= profileBetter && lower(p, profileBetter) < 0
+	return s.Lowest >= 0 && math.Abs(s.Points[s.Lowest].F-p.out.Optima[0].Objective) <= profileBetter && lower(p, profileBetter) == nil
 }

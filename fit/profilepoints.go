@@ -13,7 +13,6 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
 )
 
@@ -39,12 +38,8 @@ type profiler struct {
 	// metric is the Hessian at the best optimum, nil if it is not known.
 	metric descent.Metric
 	// optima are the fit's optima, the best first.
-	optima [][]float64
-	// points are the points of all sections.
-	points []*summary.ProfilePoint
-	// around are the indices of each point's neighbours; section is its section.
-	around   [][]int
-	section  []*summary.ProfileSection
+	optima   [][]float64
+	points   []*gridPoint // of all sections
 	sessions []*tuning.Placement
 	// moves are the warnings of sessions that are closed.
 	moves []string
@@ -61,7 +56,7 @@ const unlikely = 4.6
 // begin begins a profile around the fit with this report. The counts of one before go on.
 func (p *profiler) begin(r *summary.Report) error {
 	j, o := p.job, p.opts
-	p.optima, p.points, p.around, p.section, p.metric = nil, nil, nil, nil, nil
+	p.optima, p.points, p.metric = nil, nil, nil
 	p.out = &summary.Profile{Type: "profile", SchemaVersion: summary.SchemaVersion, ObjectiveName: r.ObjectiveName, Show: o.Show, Others: o.Others, Report: r, Warnings: slices.Clone(r.Warnings)}
 	for _, e := range j.Params.All {
 		p.out.Names = append(p.out.Names, e.Name)
@@ -149,11 +144,49 @@ func (p *profiler) layOut(sections [][]int, given map[int]problem.Interval) {
 				point.Z[axis.Index] = j.Params.Free[axis.Index].Z(point.Moved[a])
 				rest /= len(axis.Values)
 			}
-			p.around = append(p.around, gridNeighbours(s.Axes, at, len(p.points)-at))
-			p.points = append(p.points, point)
-			p.section = append(p.section, s)
+			p.points = append(p.points, &gridPoint{point, s.Axes, len(p.points), gridNeighbours(s.Axes, at, len(p.points)-at)})
 		}
 	}
+}
+
+// gridPoint is a point of a profile in the grid of its section.
+type gridPoint struct {
+	*summary.ProfilePoint
+	axes   []summary.ProfileAxis
+	index  int   // among all points
+	around []int // indices of its neighbours
+}
+
+func (q *gridPoint) name() string { return summary.PointName(q.axes, q.ProfilePoint) }
+
+// fixed fixes the axes in a list of parameters.
+func (q *gridPoint) fixed(list []descent.Parameter) []descent.Parameter {
+	for i, a := range q.axes {
+		o := &list[a.Index]
+		o.Fixed, o.Start = true, q.Moved[i]
+		o.Lower, o.Upper = min(o.Lower, o.Start), max(o.Upper, o.Start)
+	}
+	return list
+}
+
+// through returns z moved to the values of the axes.
+func (q *gridPoint) through(z []float64) []float64 {
+	z = slices.Clone(z)
+	for _, a := range q.axes {
+		z[a.Index] = q.Z[a.Index]
+	}
+	return z
+}
+
+// allowed reports whether a fit may go to the point: none of its axes is fixed, and its values are
+// within the bounds.
+func (q *gridPoint) allowed(free []*problem.Parameter) bool {
+	return !slices.ContainsFunc(q.axes, func(a summary.ProfileAxis) bool {
+		p, z := free[a.Index], q.Z[a.Index]
+		lo, hi := p.Z(p.Lower), p.Z(p.Upper)
+		const rounding = 1e-12 // of the ends of a range that are bounds
+		return p.Fixed || z < lo-rounding*math.Abs(lo) || z > hi+rounding*math.Abs(hi)
+	})
 }
 
 // gridNeighbours returns the indices of the points next to a point of a grid, whose first point
@@ -185,13 +218,13 @@ func (p *profiler) run(ctx context.Context, backends []device.Backend, enough fu
 		}
 	}
 	p.sessions = w.Full
-	err := p.eachTold(ctx, matrixrows.All(len(p.points)), p.first)
+	err := p.each(ctx, p.points, p.first)
 	if tuned := p.tuned(); len(tuned) > 0 {
 		if err == nil && !enough() {
 			err = p.learn(ctx)
 		}
 		if err == nil && !enough() {
-			err = p.eachTold(ctx, tuned, p.conclude)
+			err = p.each(ctx, tuned, p.conclude)
 		}
 	}
 	for _, s := range w.Full {
@@ -212,18 +245,14 @@ func (p *profiler) tell(done, all int) {
 	}
 }
 
-// eachTold is each for a pass over points that OnPoint counts.
-func (p *profiler) eachTold(ctx context.Context, points []int, do func(ctx context.Context, s *tuning.Placement, k int) error) error {
+// each calls do for the points of a pass, side by side on the sessions, and reports how many are done. The first error
+// ends it.
+func (p *profiler) each(ctx context.Context, points []*gridPoint, do func(ctx context.Context, s *tuning.Placement, q *gridPoint) error) error {
 	p.tell(0, len(points))
-	return p.each(ctx, points, func(ctx context.Context, s *tuning.Placement, k int) error {
+	return descent.SideBySide(ctx, len(points), p.sessions, func(ctx context.Context, s *tuning.Placement, i int) error {
 		defer p.tell(1, len(points))
-		return do(ctx, s, k)
+		return do(ctx, s, points[i])
 	})
-}
-
-// each calls do for points, side by side on the sessions. The first error ends it.
-func (p *profiler) each(ctx context.Context, points []int, do func(ctx context.Context, s *tuning.Placement, k int) error) error {
-	return descent.SideBySide(ctx, len(points), p.sessions, func(ctx context.Context, s *tuning.Placement, i int) error { return do(ctx, s, points[i]) })
 }
 
 // count adds the evaluations of an oracle or a descent.
@@ -234,72 +263,52 @@ func (p *profiler) count(e descent.Evaluations) {
 }
 
 // first evaluates a point with the others held, or tunes them from the optima of the fit.
-func (p *profiler) first(ctx context.Context, s *tuning.Placement, k int) error {
-	if !p.tunes(k) {
-		return p.conclude(ctx, s, k)
+func (p *profiler) first(ctx context.Context, s *tuning.Placement, q *gridPoint) error {
+	if !p.tunes(q) {
+		return p.conclude(ctx, s, q)
 	}
 	var starts []descent.Start
 	for i, z := range p.optima[:min(len(p.optima), profileStarts)] {
-		start := descent.Start{Z: p.through(k, z)}
+		start := descent.Start{Z: q.through(z)}
 		if i == 0 {
 			start.Metric = p.metric
 		}
 		starts = append(starts, start)
 	}
-	if p.metric != nil && k%profileFree == 0 {
+	if p.metric != nil && q.index%profileFree == 0 {
 		starts = append(starts, descent.Start{Z: starts[0].Z})
 	}
-	return p.tune(ctx, s, k, starts)
+	return p.tune(ctx, s, q, starts)
 }
 
-// tuned returns the indices of the points at which other parameters are tuned.
-func (p *profiler) tuned() []int {
-	return slices.DeleteFunc(matrixrows.All(len(p.points)), func(k int) bool { return !p.tunes(k) })
+// tuned returns the points at which other parameters are tuned.
+func (p *profiler) tuned() []*gridPoint {
+	return slices.DeleteFunc(slices.Clone(p.points), func(q *gridPoint) bool { return !p.tunes(q) })
 }
 
 // tunes reports whether other parameters are tuned at a point: there may be none.
-func (p *profiler) tunes(k int) bool {
-	return p.opts.Others == summary.OthersTuned && !p.nothingElse(k)
+func (p *profiler) tunes(q *gridPoint) bool {
+	return p.opts.Others == summary.OthersTuned && !p.nothingElse(q)
 }
 
 // nothingElse reports whether there are no other parameters to tune at a point.
-func (p *profiler) nothingElse(k int) bool {
-	return !slices.ContainsFunc(p.parameters(k), func(q descent.Parameter) bool { return !q.Fixed })
-}
-
-// parameters returns the parameters and fixes the axes of the point's section.
-func (p *profiler) parameters(k int) []descent.Parameter {
-	list := p.job.Params.List()
-	for i, a := range p.section[k].Axes {
-		q := &list[a.Index]
-		q.Fixed, q.Start = true, p.points[k].Moved[i]
-		q.Lower, q.Upper = min(q.Lower, q.Start), max(q.Upper, q.Start)
-	}
-	return list
-}
-
-// through returns z moved to the values of the point's section.
-func (p *profiler) through(k int, z []float64) []float64 {
-	z = slices.Clone(z)
-	for _, a := range p.section[k].Axes {
-		z[a.Index] = p.points[k].Z[a.Index]
-	}
-	return z
+func (p *profiler) nothingElse(q *gridPoint) bool {
+	return !slices.ContainsFunc(q.fixed(p.job.Params.List()), func(o descent.Parameter) bool { return !o.Fixed })
 }
 
 // tune minimizes over the other parameters and keeps the result if it is the lowest so far.
 // A point at which the objective is not defined at any start stays undefined.
-func (p *profiler) tune(ctx context.Context, s *tuning.Placement, k int, starts []descent.Start) error {
-	result, err := descent.Minimize(ctx, descent.Search{Objectives: []descent.Func{s}, Parameters: p.parameters(k), Starts: starts}, p.settings)
+func (p *profiler) tune(ctx context.Context, s *tuning.Placement, q *gridPoint, starts []descent.Start) error {
+	result, err := descent.Minimize(ctx, descent.Search{Objectives: []descent.Func{s}, Parameters: q.fixed(p.job.Params.List()), Starts: starts}, p.settings)
 	if result != nil {
 		p.count(result.Evaluations)
 	}
 	var undefined *descent.StartError
-	switch point := p.points[k]; {
+	switch {
 	case errors.As(err, &undefined) && !problem.IsCancelled(err):
 		return nil
-	case err == nil && result.F < point.F:
-		point.Z, point.F, point.Cut = p.through(k, result.X), result.F, result.Status == descent.StatusMaxEvaluations
+	case err == nil && result.F < q.F:
+		q.Z, q.F, q.Cut = q.through(result.X), result.F, result.Status == descent.StatusMaxEvaluations
 	}
 	return err
 }
@@ -312,16 +321,16 @@ func (p *profiler) learn(ctx context.Context) error {
 		changed[k] = true
 	}
 	for range profileRounds {
-		var points []int
+		var points []*gridPoint
 		before := make([]summary.ProfilePoint, len(p.points))
-		for k, point := range p.points {
-			before[k] = *point
-			if p.tunes(k) && slices.ContainsFunc(p.around[k], func(n int) bool { return changed[n] }) {
-				points = append(points, k)
+		for k, q := range p.points {
+			before[k] = *q.ProfilePoint
+			if p.tunes(q) && slices.ContainsFunc(q.around, func(n int) bool { return changed[n] }) {
+				points = append(points, q)
 			}
 		}
-		err := p.eachTold(ctx, points, func(ctx context.Context, s *tuning.Placement, k int) error {
-			return p.follow(ctx, s, k, before, changed)
+		err := p.each(ctx, points, func(ctx context.Context, s *tuning.Placement, q *gridPoint) error {
+			return p.follow(ctx, s, q, before, changed)
 		})
 		if err != nil {
 			return err
@@ -340,36 +349,36 @@ func (p *profiler) learn(ctx context.Context) error {
 
 // follow tunes the other parameters of a point from each neighbour that changed, if it
 // is a better start than the point itself.
-func (p *profiler) follow(ctx context.Context, s *tuning.Placement, k int, before []summary.ProfilePoint, changed []bool) error {
+func (p *profiler) follow(ctx context.Context, s *tuning.Placement, q *gridPoint, before []summary.ProfilePoint, changed []bool) error {
 	ev := descent.NewOracle(s, nil)
 	defer func() { p.count(ev.Counts()) }()
 	var starts []descent.Start
-	for _, n := range p.around[k] {
+	for _, n := range q.around {
 		if !changed[n] || math.IsInf(before[n].F, 1) {
 			continue
 		}
-		z := p.through(k, before[n].Z)
+		z := q.through(before[n].Z)
 		f, err := ev.Value(ctx, z)
 		if err != nil {
 			return err
 		}
-		if f < before[k].F-profileGain*max(1, math.Abs(f)) {
+		if f < before[q.index].F-profileGain*max(1, math.Abs(f)) {
 			starts = append(starts, descent.Start{Z: z})
 		}
 	}
 	if starts == nil {
 		return nil
 	}
-	return p.tune(ctx, s, k, starts)
+	return p.tune(ctx, s, q, starts)
 }
 
 // conclude evaluates the terms of a point, and its prediction.
-func (p *profiler) conclude(ctx context.Context, s *tuning.Placement, k int) error {
-	point := p.points[k]
+func (p *profiler) conclude(ctx context.Context, s *tuning.Placement, q *gridPoint) error {
+	point := q.ProfilePoint
 	point.Parameters = map[string]float64{}
 	for i, v := range p.job.Params.Values(point.Z) {
 		e := p.job.Params.All[i]
-		for k, a := range p.section[k].Axes {
+		for k, a := range q.axes {
 			if a.Index == e.Index {
 				v = point.Moved[k] // exp z has a rounding error
 			}
@@ -393,7 +402,7 @@ func (p *profiler) conclude(ctx context.Context, s *tuning.Placement, k int) err
 	}
 	if p.opts.Show == summary.ProfileFits {
 		if point.Prediction, err = alongColumn(ctx, s, point.Z); err != nil {
-			return fmt.Errorf("prediction for %s: %w", summary.PointName(p.section[k].Axes, point), err)
+			return fmt.Errorf("prediction for %s: %w", q.name(), err)
 		}
 	}
 	return nil

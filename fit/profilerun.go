@@ -73,8 +73,8 @@ func (p *profiler) finish() {
 	first := 0
 	for i := range out.Sections {
 		s := &out.Sections[i]
-		findLowest(s, p.around[first:first+len(s.Points)], first)
-		if out.Show == summary.ProfileCurves && likelihood && (p.opts.Others == summary.OthersTuned || p.nothingElse(first)) && atFit(p, s) {
+		findLowest(s, p.points[first:first+len(s.Points)])
+		if out.Show == summary.ProfileCurves && likelihood && (p.opts.Others == summary.OthersTuned || p.nothingElse(p.points[first])) && atFit(p, s) {
 			findInterval(s, p.job)
 		}
 		first += len(s.Points)

@@ -13,9 +13,8 @@ import (
 // decrease of the log likelihood within the interval of a profile likelihood.
 const halfChiSquare = 1.920729410347062
 
-// findLowest finds the lowest point and the minima. around are the neighbours of the
-// points, whose first one has the index first.
-func findLowest(s *summary.ProfileSection, around [][]int, first int) {
+// findLowest finds the lowest point and the minima of a section with these points.
+func findLowest(s *summary.ProfileSection, points []*gridPoint) {
 	s.Lowest = -1
 	full := 2 * len(s.Axes)
 	for k := range s.Points {
@@ -23,8 +22,8 @@ func findLowest(s *summary.ProfileSection, around [][]int, first int) {
 		if !math.IsInf(f, 1) && (s.Lowest < 0 || f < s.Points[s.Lowest].F) {
 			s.Lowest = k
 		}
-		higher := func(n int) bool { return s.Points[n-first].F > f }
-		if len(around[k]) == full && !slices.ContainsFunc(around[k], func(n int) bool { return !higher(n) }) {
+		higher := func(n int) bool { return s.Points[n-points[0].index].F > f }
+		if around := points[k].around; len(around) == full && !slices.ContainsFunc(around, func(n int) bool { return !higher(n) }) {
 			s.Minima = append(s.Minima, k)
 		}
 	}
