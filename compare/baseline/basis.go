@@ -16,87 +16,65 @@ type Expansion interface {
 	Expand(x mat.Matrix) (*Functions, error)
 }
 
-// Functions are basis functions of D columns.
+// Functions are basis functions of scaled columns: products of the columns in each list of Terms, or bumps
+// exp(−‖x − c‖²/(2 Width²)) around the rows c of Centres.
 type Functions struct {
-	D int
-	// Names describe the functions, with columns as x1, x2, ….
-	Names []string
-	// Values writes their values at a row to out, which has an element for each name.
-	Values func(out, row []float64)
-
-	// monomials or bumps are the functions of the expansions of this package.
-	monomials *monomialsOf
-	bumps     *bumpsAround
+	Scale   ScaleRecord   `json:"scale"`
+	Terms   [][]int       `json:"terms,omitempty"`
+	Centres *MatrixRecord `json:"centres,omitempty"`
+	Width   float64       `json:"width,omitempty"`
 }
 
-// monomialsOf are products of scaled columns.
-type monomialsOf struct {
-	scale scaling
-	terms [][]int
-}
-
-// bumpsAround are Gaussian bumps of scaled columns.
-type bumpsAround struct {
-	scale   scaling
-	centres *mat.Dense
-	width   float64
-}
-
-// functions returns the products with their names.
-func (m *monomialsOf) functions() *Functions {
-	out := &Functions{D: len(m.scale.mean), monomials: m, Values: m.values}
-	for _, term := range m.terms {
-		out.Names = append(out.Names, monomialName(term))
+// Names describe the functions, with columns as x1, x2, ….
+func (f *Functions) Names() (names []string) {
+	for _, term := range f.Terms {
+		names = append(names, monomialName(term))
 	}
-	return out
+	if f.Terms == nil {
+		for j := range f.Centres.Rows {
+			names = append(names, "gaussian"+strconv.Itoa(j+1))
+		}
+	}
+	return names
 }
 
-func (m *monomialsOf) values(out, row []float64) {
-	for j, term := range m.terms {
+// Values writes the values at a row to out, which has an element for each name.
+func (f *Functions) Values(out, row []float64) {
+	scaled := func(c int) float64 { return (row[c] - f.Scale.Mean[c]) / f.Scale.Scale[c] }
+	for j := range out {
+		if f.Terms == nil {
+			sum := 0.0
+			for c, centre := range f.Centres.Values[j*len(row):][:len(row)] {
+				if !f.Scale.Constant[c] {
+					v := (scaled(c) - centre) / f.Width
+					sum += v * v
+				}
+			}
+			out[j] = math.Exp(-sum / 2)
+			continue
+		}
 		out[j] = 1
-		for _, c := range term {
-			if m.scale.constant[c] {
+		for _, c := range f.Terms[j] {
+			if f.Scale.Constant[c] {
 				out[j] = 0
 			} else {
-				out[j] *= (row[c] - m.scale.mean[c]) / m.scale.scale[c]
+				out[j] *= scaled(c)
 			}
 		}
-	}
-}
-
-// functions returns the bumps with their names.
-func (b *bumpsAround) functions() *Functions {
-	n, d := b.centres.Dims()
-	out := &Functions{D: d, bumps: b, Values: b.values}
-	for j := range n {
-		out.Names = append(out.Names, "gaussian"+strconv.Itoa(j+1))
-	}
-	return out
-}
-
-func (b *bumpsAround) values(out, row []float64) {
-	for j := range out {
-		sum := 0.0
-		for c, centre := range b.centres.RawRowView(j) {
-			if !b.scale.constant[c] {
-				v := ((row[c]-b.scale.mean[c])/b.scale.scale[c] - centre) / b.width
-				sum += v * v
-			}
-		}
-		out[j] = math.Exp(-sum / 2)
 	}
 }
 
 // at returns the values at rows, n×len(Names).
 func (f *Functions) at(x mat.Matrix) (*mat.Dense, error) {
 	n, d := x.Dims()
-	out, row := mat.NewDense(n, len(f.Names), nil), make([]float64, d)
+	names := f.Names()
+	out, row := mat.NewDense(n, len(names), nil), make([]float64, d)
 	for i := range n {
 		values := out.RawRowView(i)
 		f.Values(values, mat.Row(row, i, x))
 		for j, v := range values {
 			if !finite(v) {
-				return nil, fmt.Errorf("baseline: the basis function %s is %v at row %d; change the units of the columns", f.Names[j], v, i)
+				return nil, fmt.Errorf("baseline: the basis function %s is %v at row %d; change the units of the columns", names[j], v, i)
 			}
 		}
 	}
@@ -132,7 +110,7 @@ func (p Polynomial) Expand(x mat.Matrix) (*Functions, error) {
 	if !ok {
 		return nil, fmt.Errorf("baseline: polynomials of degree %d of %d columns have more than %d terms; lower Degree", degree, d, maxFunctions)
 	}
-	return (&monomialsOf{scale, terms}).functions(), nil
+	return &Functions{Scale: recordOf(scale), Terms: terms}, nil
 }
 
 // monomials lists products of 1 to degree of d columns as their columns in order, by
@@ -196,7 +174,7 @@ func (g Gaussians) Expand(x mat.Matrix) (*Functions, error) {
 	}
 	scale := newScaling(x, Design{})
 	centres := farthest(scale.apply(x), cmp.Or(g.Count, defaultCentres))
-	return (&bumpsAround{scale, centres, 2 * nearestDistance(centres)}).functions(), nil
+	return &Functions{Scale: recordOf(scale), Centres: matrixOf(centres), Width: 2 * nearestDistance(centres)}, nil
 }
 
 // farthest chooses rows: the first is nearest to the mean, and each further one has the
@@ -287,9 +265,6 @@ func (m Basis) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(functions.Names) == 0 {
-		return nil, fmt.Errorf("baseline: the expansion has no basis functions")
-	}
 	values, err := functions.at(x)
 	if err != nil {
 		return nil, err
@@ -303,7 +278,7 @@ func (m Basis) Fit(x mat.Matrix, y []float64) (Model, error) {
 
 // Predict returns the predictions on the basis functions.
 func (m *BasisModel) Predict(x mat.Matrix) (Prediction, error) {
-	if err := checkWidth(x, m.Functions.D); err != nil {
+	if err := checkWidth(x, len(m.Functions.Scale.Mean)); err != nil {
 		return Prediction{}, err
 	}
 	values, err := m.Functions.at(x)

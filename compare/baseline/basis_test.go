@@ -18,8 +18,8 @@ import (
 func TestPolynomial(t *testing.T) {
 	x, y := example(40, 2, 11)
 	m := learn(t, baseline.Basis{}, x, y).(*baseline.BasisModel)
-	if want := []string{"x1", "x2", "x1^2", "x1*x2", "x2^2"}; !slices.Equal(m.Functions.Names, want) {
-		t.Errorf("functions %v, want %v", m.Functions.Names, want)
+	if want := []string{"x1", "x2", "x1^2", "x1*x2", "x2^2"}; !slices.Equal(m.Functions.Names(), want) {
+		t.Errorf("functions %v, want %v", m.Functions.Names(), want)
 	}
 	hand, scaled := mat.NewDense(40, 5, nil), standardized(x, x)
 	for i := range 40 {
@@ -68,8 +68,8 @@ func TestGaussians(t *testing.T) {
 	f.Values(out, []float64{2}) // centres 2, 0, 4 and width 4, in deviations that cancel
 	near(t, "values", out, []float64{1, math.Exp(-0.125), math.Exp(-0.125)}, 1e-15)
 	same := mat.NewDense(3, 1, []float64{5, 5, 5})
-	if f = must.Get(baseline.Gaussians{}.Expand(same))(t); len(f.Names) > 1 {
-		t.Errorf("equal rows: %v", f)
+	if f = must.Get(baseline.Gaussians{}.Expand(same))(t); len(f.Names()) > 1 {
+		t.Errorf("equal rows: %v", f.Names())
 	}
 	// The default follows a curve.
 	curved, y := curve(100, 7)

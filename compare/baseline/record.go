@@ -14,12 +14,12 @@ import (
 // Stored is a fitted model as data that JSON can hold. One of its members is set. Everything is in the
 // units of the columns and the target of the fit, except where a scale says how columns are scaled.
 type Stored struct {
-	Average *Average        `json:"average,omitempty"`
-	Linear  *LinearRecord   `json:"linear,omitempty"`
-	Bayes   *BayesRecord    `json:"bayesian_linear,omitempty"`
-	Spline  *SplineRecord   `json:"spline,omitempty"`
-	Kernel  *KernelRecord   `json:"kernel,omitempty"`
-	Basis   *FunctionRecord `json:"basis,omitempty"` // with Bayes, whose columns are the functions
+	Average *Average      `json:"average,omitempty"`
+	Linear  *LinearRecord `json:"linear,omitempty"`
+	Bayes   *BayesRecord  `json:"bayesian_linear,omitempty"`
+	Spline  *SplineRecord `json:"spline,omitempty"`
+	Kernel  *KernelRecord `json:"kernel,omitempty"`
+	Basis   *Functions    `json:"basis,omitempty"` // with Bayes, whose columns are the functions
 }
 
 // LinearRecord is b + wᵀx.
@@ -96,15 +96,6 @@ type KernelRecord struct {
 	Error     *float64     `json:"validation_mse,omitempty"`
 }
 
-// FunctionRecord are basis functions of scaled columns: products of the columns in each list of Terms, or bumps
-// exp(−‖x − c‖²/(2 Width²)) around the rows c of Centres.
-type FunctionRecord struct {
-	Scale   ScaleRecord   `json:"scale"`
-	Terms   [][]int       `json:"terms,omitempty"`
-	Centres *MatrixRecord `json:"centres,omitempty"`
-	Width   float64       `json:"width,omitempty"`
-}
-
 // Store returns the record of a model of this package.
 func Store(model Model) (*Stored, error) {
 	switch m := model.(type) {
@@ -122,12 +113,9 @@ func Store(model Model) (*Stored, error) {
 		raw := matrixOf(rowsOf(m.points))
 		return &Stored{Kernel: &KernelRecord{recordOf(m.scale), *raw, m.Alpha, m.Theta, m.Intercept, m.Lambda, m.Width, known(m.Error)}}, nil
 	case *BasisModel:
-		out := &Stored{Basis: m.Functions.record()}
-		if out.Basis == nil {
-			break
-		}
-		out.Bayes = &BayesRecord{m.record(m.Noise), m.Intercept, m.Weights, m.PriorScale, m.LogEvidence}
-		return out, nil
+		out, err := Store(m.BayesianModel)
+		out.Basis = m.Functions
+		return out, err
 	}
 	return nil, errors.New("baseline: a model of a method in Go has no record")
 }
@@ -178,16 +166,6 @@ func (m *additive) record(noise float64) AdditiveRecord {
 		Weights: m.solution.weights, Noise: known(noise), Lambda: spread.lambda,
 		Upper: matrixOf(spread.upper), Rows: matrixOf(spread.rows), Lower: matrixOf(spread.lower), Vectors: matrixOf(spread.v), Values: spread.s,
 	}
-}
-
-func (f *Functions) record() *FunctionRecord {
-	switch {
-	case f.monomials != nil:
-		return &FunctionRecord{Scale: recordOf(f.monomials.scale), Terms: f.monomials.terms}
-	case f.bumps != nil:
-		return &FunctionRecord{Scale: recordOf(f.bumps.scale), Centres: matrixOf(f.bumps.centres), Width: f.bumps.width}
-	}
-	return nil
 }
 
 // errRecord is the error of a record whose parts do not fit together.
@@ -286,28 +264,20 @@ func (r *BayesRecord) model(d int) (*BayesianModel, error) {
 
 func (r *Stored) basis(d int) (*BasisModel, error) {
 	f := r.Basis
-	scale, err := f.Scale.of(d)
-	if err != nil {
+	if _, err := f.Scale.of(d); err != nil {
 		return nil, err
 	}
-	var functions *Functions
-	switch {
-	case f.Terms != nil:
-		for _, term := range f.Terms {
-			if slices.ContainsFunc(term, func(c int) bool { return c < 0 || c >= d }) {
-				return nil, errRecord
-			}
-		}
-		functions = (&monomialsOf{scale, f.Terms}).functions()
-	default:
-		centres, err := f.Centres.dense(-1, d)
-		if err != nil || !(f.Width > 0) {
+	outside := func(c int) bool { return c < 0 || c >= d }
+	if slices.ContainsFunc(f.Terms, func(term []int) bool { return slices.ContainsFunc(term, outside) }) {
+		return nil, errRecord
+	}
+	if f.Terms == nil {
+		if _, err := f.Centres.dense(-1, d); err != nil || !(f.Width > 0) {
 			return nil, errRecord
 		}
-		functions = (&bumpsAround{scale, centres, f.Width}).functions()
 	}
-	bayes, err := r.Bayes.model(len(functions.Names))
-	return &BasisModel{functions, bayes}, err
+	bayes, err := r.Bayes.model(len(f.Names()))
+	return &BasisModel{f, bayes}, err
 }
 
 func (r *SplineRecord) model(d int) (*SplineModel, error) {
