@@ -19,7 +19,7 @@ type Expansion interface {
 // Functions are basis functions of scaled columns: products of the columns in each list of Terms, or bumps
 // exp(−‖x − c‖²/(2 Width²)) around the rows c of Centres.
 type Functions struct {
-	Scale   ScaleRecord   `json:"scale"`
+	Scale   Scaling       `json:"scale"`
 	Terms   [][]int       `json:"terms,omitempty"`
 	Centres *MatrixRecord `json:"centres,omitempty"`
 	Width   float64       `json:"width,omitempty"`
@@ -110,7 +110,7 @@ func (p Polynomial) Expand(x mat.Matrix) (*Functions, error) {
 	if !ok {
 		return nil, fmt.Errorf("baseline: polynomials of degree %d of %d columns have more than %d terms; lower Degree", degree, d, maxFunctions)
 	}
-	return &Functions{Scale: recordOf(scale), Terms: terms}, nil
+	return &Functions{Scale: scale, Terms: terms}, nil
 }
 
 // monomials lists products of 1 to degree of d columns as their columns in order, by
@@ -174,7 +174,7 @@ func (g Gaussians) Expand(x mat.Matrix) (*Functions, error) {
 	}
 	scale := newScaling(x, Design{})
 	centres := farthest(scale.apply(x), cmp.Or(g.Count, defaultCentres))
-	return &Functions{Scale: recordOf(scale), Centres: matrixOf(centres), Width: 2 * nearestDistance(centres)}, nil
+	return &Functions{Scale: scale, Centres: matrixOf(centres), Width: 2 * nearestDistance(centres)}, nil
 }
 
 // farthest chooses rows: the first is nearest to the mean, and each further one has the

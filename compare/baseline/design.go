@@ -23,47 +23,48 @@ type Design struct {
 	Unscaled bool
 }
 
-// scaling maps columns to the columns of a design: (x − mean)/scale. A constant column becomes
+// Scaling maps columns to the columns of a design: (x − mean)/scale. A constant column becomes
 // 0 if it is centred.
-type scaling struct {
-	mean, scale []float64
-	constant    []bool
+type Scaling struct {
+	Mean     []float64 `json:"mean"`
+	Scale    []float64 `json:"scale"`
+	Constant []bool    `json:"constant"`
 }
 
 // constantColumn is the share of a column's mean below which its deviation is rounding.
 const constantColumn = 1e-14
 
-func newScaling(x mat.Matrix, how Design) scaling {
+func newScaling(x mat.Matrix, how Design) Scaling {
 	n, d := x.Dims()
-	s := scaling{make([]float64, d), make([]float64, d), make([]bool, d)}
+	s := Scaling{make([]float64, d), make([]float64, d), make([]bool, d)}
 	column := make([]float64, n)
 	for c := range d {
 		mat.Col(column, c, x)
 		if !how.NoIntercept {
-			s.mean[c] = mean(column)
+			s.Mean[c] = mean(column)
 			for i := range column {
-				column[i] -= s.mean[c]
+				column[i] -= s.Mean[c]
 			}
 		}
 		size := blas64.Nrm2(blas64.Vector{N: n, Inc: 1, Data: column}) / math.Sqrt(float64(n))
-		s.constant[c] = !(size > constantColumn*math.Abs(s.mean[c]))
-		s.scale[c] = 1
-		if !how.Unscaled && !s.constant[c] {
-			s.scale[c] = size
+		s.Constant[c] = !(size > constantColumn*math.Abs(s.Mean[c]))
+		s.Scale[c] = 1
+		if !how.Unscaled && !s.Constant[c] {
+			s.Scale[c] = size
 		}
 	}
 	return s
 }
 
 // apply returns the scaled columns of x.
-func (s scaling) apply(x mat.Matrix) *mat.Dense {
+func (s Scaling) apply(x mat.Matrix) *mat.Dense {
 	n, d := x.Dims()
 	out := mat.NewDense(n, d, nil)
 	for i := range n {
 		row := out.RawRowView(i)
 		for c := range row {
-			if !s.constant[c] {
-				row[c] = (x.At(i, c) - s.mean[c]) / s.scale[c]
+			if !s.Constant[c] {
+				row[c] = (x.At(i, c) - s.Mean[c]) / s.Scale[c]
 			}
 		}
 	}
@@ -72,12 +73,12 @@ func (s scaling) apply(x mat.Matrix) *mat.Dense {
 
 // original converts weights of scaled columns, and the mean of the targets where all of
 // these are 0, to weights and intercept in original units.
-func (s scaling) original(weights []float64, level float64) ([]float64, float64) {
+func (s Scaling) original(weights []float64, level float64) ([]float64, float64) {
 	out := make([]float64, len(weights))
 	for c, w := range weights {
-		if !s.constant[c] {
-			out[c] = w / s.scale[c]
-			level -= out[c] * s.mean[c]
+		if !s.Constant[c] {
+			out[c] = w / s.Scale[c]
+			level -= out[c] * s.Mean[c]
 		}
 	}
 	return out, level

@@ -41,7 +41,7 @@ type KernelModel struct {
 
 	program *kernel.Program
 	points  *kernel.Points
-	scale   scaling
+	scale   Scaling
 }
 
 // Fit fits a [*KernelModel].

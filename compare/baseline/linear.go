@@ -61,7 +61,7 @@ type Path struct {
 }
 
 // add appends the model with a penalty, whose weights belong to scaled columns.
-func (p *Path) add(scale scaling, r *reduced, lambda float64, weights []float64, freedom float64) error {
+func (p *Path) add(scale Scaling, r *reduced, lambda float64, weights []float64, freedom float64) error {
 	w, b := scale.original(weights, r.level(weights))
 	if !allFinite(append(w, b)...) {
 		return errRange

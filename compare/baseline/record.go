@@ -37,18 +37,11 @@ type MatrixRecord struct {
 	Values  []float64 `json:"values"`
 }
 
-// ScaleRecord maps a column to (x − mean)/scale, a constant one to 0.
-type ScaleRecord struct {
-	Mean     []float64 `json:"mean"`
-	Scale    []float64 `json:"scale"`
-	Constant []bool    `json:"constant"`
-}
-
 // AdditiveRecord is a penalized solution. A row has columns b without a penalty and columns z with one. With
 // g = Coordinatesᵀb and r = z − Regressionᵀg, the mean is gᵀFree + rᵀWeights, and the variance is
 // Noise·(1 + gᵀg + rᵀ(ZᵀZ + λI)⁻¹r).
 type AdditiveRecord struct {
-	Scale       ScaleRecord   `json:"scale"`
+	Scale       Scaling       `json:"scale"`
 	Coordinates *MatrixRecord `json:"coordinates,omitempty"`
 	Regression  *MatrixRecord `json:"regression,omitempty"`
 	Free        []float64     `json:"free,omitempty"`
@@ -86,7 +79,7 @@ type SplineRecord struct {
 // KernelRecord is the function Intercept + Σ Alpha_i k(Rows_i, x) of scaled columns, for the kernel rbf with the
 // parameters Theta.
 type KernelRecord struct {
-	Scale     ScaleRecord  `json:"scale"`
+	Scale     Scaling      `json:"scale"`
 	Rows      MatrixRecord `json:"rows"`
 	Alpha     []float64    `json:"alpha"`
 	Theta     []float64    `json:"theta"`
@@ -111,7 +104,7 @@ func Store(model Model) (*Stored, error) {
 		return &Stored{Spline: &SplineRecord{m.record(m.Noise), m.Kind, m.intercept, m.Knots, m.knots}}, nil
 	case *KernelModel:
 		raw := matrixOf(rowsOf(m.points))
-		return &Stored{Kernel: &KernelRecord{recordOf(m.scale), *raw, m.Alpha, m.Theta, m.Intercept, m.Lambda, m.Width, known(m.Error)}}, nil
+		return &Stored{Kernel: &KernelRecord{m.scale, *raw, m.Alpha, m.Theta, m.Intercept, m.Lambda, m.Width, known(m.Error)}}, nil
 	case *BasisModel:
 		out, err := Store(m.BayesianModel)
 		out.Basis = m.Functions
@@ -135,8 +128,6 @@ func orUnknown(v *float64) float64 {
 	}
 	return *v
 }
-
-func recordOf(s scaling) ScaleRecord { return ScaleRecord{s.mean, s.scale, s.constant} }
 
 func matrixOf(a *mat.Dense) *MatrixRecord {
 	if a == nil {
@@ -162,7 +153,7 @@ func rowsOf(p *kernel.Points) *mat.Dense {
 func (m *additive) record(noise float64) AdditiveRecord {
 	spread := &m.solution.spread
 	return AdditiveRecord{
-		Scale: recordOf(m.scale), Coordinates: matrixOf(m.reduced.coordinates), Regression: matrixOf(m.reduced.zq), Free: m.reduced.yq,
+		Scale: m.scale, Coordinates: matrixOf(m.reduced.coordinates), Regression: matrixOf(m.reduced.zq), Free: m.reduced.yq,
 		Weights: m.solution.weights, Noise: known(noise), Lambda: spread.lambda,
 		Upper: matrixOf(spread.upper), Rows: matrixOf(spread.rows), Lower: matrixOf(spread.lower), Vectors: matrixOf(spread.v), Values: spread.s,
 	}
@@ -214,17 +205,16 @@ func (m *MatrixRecord) dense(rows, columns int) (*mat.Dense, error) {
 	return mat.NewDense(m.Rows, m.Columns, m.Values), nil
 }
 
-// of returns the scaling of d columns.
-func (s ScaleRecord) of(d int) (scaling, error) {
+// check returns an error unless the scaling is one of d columns.
+func (s Scaling) check(d int) error {
 	positive := !slices.ContainsFunc(s.Scale, func(v float64) bool { return !(v > 0) })
-	return scaling{s.Mean, s.Scale, s.Constant}, check(len(s.Mean) == d, len(s.Scale) == d, len(s.Constant) == d, positive)
+	return check(len(s.Mean) == d, len(s.Scale) == d, len(s.Constant) == d, positive)
 }
 
 // additive returns the solution for d columns, of which free weights have no penalty and width have one.
 func (r *AdditiveRecord) additive(d, free, width int) (out additive, err error) {
-	scale, err := r.Scale.of(d)
-	if err != nil || len(r.Weights) != width {
-		return out, errors.Join(err, check(len(r.Weights) == width))
+	if err := errors.Join(r.Scale.check(d), check(len(r.Weights) == width)); err != nil {
+		return out, err
 	}
 	red := &reduced{yq: r.Free}
 	if k := len(r.Free); k > 0 {
@@ -249,7 +239,7 @@ func (r *AdditiveRecord) additive(d, free, width int) (out additive, err error) 
 			err = check(len(r.Values) <= r.Vectors.Columns)
 		}
 	}
-	return additive{scale, red, &solution{r.Weights, s}}, err
+	return additive{r.Scale, red, &solution{r.Weights, s}}, err
 }
 
 func (r *BayesRecord) model(d int) (*BayesianModel, error) {
@@ -264,7 +254,7 @@ func (r *BayesRecord) model(d int) (*BayesianModel, error) {
 
 func (r *Stored) basis(d int) (*BasisModel, error) {
 	f := r.Basis
-	if _, err := f.Scale.of(d); err != nil {
+	if err := f.Scale.check(d); err != nil {
 		return nil, err
 	}
 	outside := func(c int) bool { return c < 0 || c >= d }
@@ -313,15 +303,14 @@ func (r *KernelRecord) model(d int) (*KernelModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	scale, err := r.Scale.of(d)
-	if err != nil {
+	if err := r.Scale.check(d); err != nil {
 		return nil, err
 	}
 	rows, err := r.Rows.dense(len(r.Alpha), d)
 	if err != nil || program.CheckTheta(r.Theta) != nil {
 		return nil, errRecord
 	}
-	return &KernelModel{Lambda: r.Lambda, Width: r.Width, Theta: r.Theta, Alpha: r.Alpha, Intercept: r.Intercept, Error: orUnknown(r.Error), program: program, points: points(rows), scale: scale}, nil
+	return &KernelModel{Lambda: r.Lambda, Width: r.Width, Theta: r.Theta, Alpha: r.Alpha, Intercept: r.Intercept, Error: orUnknown(r.Error), program: program, points: points(rows), scale: r.Scale}, nil
 }
 
 // Describe says in a few words what the model is.

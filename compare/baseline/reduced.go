@@ -25,7 +25,7 @@ type reduced struct {
 }
 
 // reduce returns the scaling of the columns, and the problem without the intercept.
-func (d Design) reduce(x mat.Matrix, y []float64) (scaling, *reduced, error) {
+func (d Design) reduce(x mat.Matrix, y []float64) (Scaling, *reduced, error) {
 	n, _ := x.Dims()
 	scale := newScaling(x, d)
 	r, err := newReduced(d.ones(n), scale.apply(x), y)

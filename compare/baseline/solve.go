@@ -37,14 +37,14 @@ func (f Form) resolve(n, d int) (Form, error) {
 
 // begin checks a table for a model in a form, and returns the form to solve it in with what reduce
 // returns.
-func (d Design) begin(form Form, x mat.Matrix, y []float64) (Form, scaling, *reduced, error) {
+func (d Design) begin(form Form, x mat.Matrix, y []float64) (Form, Scaling, *reduced, error) {
 	if err := checkTable(x, y); err != nil {
-		return form, scaling{}, nil, err
+		return form, Scaling{}, nil, err
 	}
 	n, width := x.Dims()
 	form, err := form.resolve(n, width)
 	if err != nil {
-		return form, scaling{}, nil, err
+		return form, Scaling{}, nil, err
 	}
 	scale, r, err := d.reduce(x, y)
 	return form, scale, r, err
@@ -178,7 +178,7 @@ func bySpectrum(r *reduced, lambda float64) (*solution, error) {
 
 // additive is a solution for the columns of a design.
 type additive struct {
-	scale    scaling
+	scale    Scaling
 	reduced  *reduced
 	solution *solution
 }

@@ -144,7 +144,7 @@ func (m *SplineModel) place(x mat.Matrix, how Spline) {
 		m.Knots = append(m.Knots, knots)
 		at := make([]float64, len(knots))
 		for k, v := range knots {
-			at[k] = (v - m.scale.mean[c]) / m.scale.scale[c]
+			at[k] = (v - m.scale.Mean[c]) / m.scale.Scale[c]
 		}
 		m.knots = append(m.knots, at)
 	}
