@@ -126,7 +126,7 @@ func TestHessian(t *testing.T) {
 // TestHessianByDifferences is TestHessian for a method that forms Σ quickly, whose traces come from
 // differences.
 func TestHessianByDifferences(t *testing.T) {
-	method := must.Get(markov.Method{}.Backends(backend.Capabilities().Devices))(t)[0]
+	method := must.Get(markov.Method().Backends(backend.Capabilities().Devices))(t)[0]
 	texts := map[string]string{"kernels": "matern52(dims=1) + linear(dims=1)*matern12(dims=1)", "functions": "matern32(dims=1) + matern52(dims=1)", "no noise": "matern12(dims=1)"}
 	for name, c := range curvatureCases {
 		if name == "priors" || name == "ties" {

@@ -16,5 +16,5 @@ import (
 
 // All returns the methods, the default first.
 func All() []device.Method {
-	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method{}, grid.Method{}, finite.Method{}, tiles.Method{}, mpi.Method{}, experts.Method{}}, testMethods...)
+	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method(), grid.Method(), finite.Method(), tiles.Method{}, mpi.Method{}, experts.Method{}}, testMethods...)
 }

@@ -33,7 +33,7 @@ func states(w device.Workload, b device.Backend) string {
 	if w.Program, _ = kernel.CompileText(example, w.D); w.Program == nil || w.D != 1 || w.Points == nil {
 		return ""
 	}
-	for _, one := range device.Weigh([]device.Method{markov.Method{}}, b.Capabilities().Devices, w) {
+	for _, one := range device.Weigh([]device.Method{markov.Method()}, b.Capabilities().Devices, w) {
 		if one.Err == nil && device.Room(one.Backends[0], one.Plan) == nil {
 			return fmt.Sprintf("take a kernel that needs no matrix of a series: matern12, matern32, matern52, cosine, linear, constant, and sums and products of these (with %s a value with gradient takes %s and about %s)",
 				example, device.FormatBytes(one.Plan.HostBytes()), one.Plan.GradientTime().Round(time.Millisecond))

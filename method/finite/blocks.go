@@ -66,7 +66,7 @@ func (p *pass) run(begin func(part int) func(first, last int), worked func(rows 
 // each calls what begin returns for all blocks of rows. It counts flops operations a row, and reports
 // them unless they are 0. It polls ctx.
 func each(ctx context.Context, w *workspace, rank int, flops float64, begin func(part int) func(first, last int)) error {
-	p := &pass{n: w.n, rank: rank, threads: w.threads}
+	p := &pass{n: w.N, rank: rank, threads: w.Threads}
 	p.run(begin, func(rows int) {
 		if flops > 0 {
 			w.Worked(flops * float64(rows))
@@ -75,7 +75,7 @@ func each(ctx context.Context, w *workspace, rank int, flops float64, begin func
 			p.stop.Store(true)
 		}
 	})
-	return w.poll(ctx)
+	return ctx.Err()
 }
 
 // partSums are accumulators of the parts.
@@ -108,7 +108,7 @@ type blockReader struct {
 }
 
 func newReader(w *workspace, e *expansion) *blockReader {
-	return &blockReader{workspace: w, table: newAtomTable(e, w.x)}
+	return &blockReader{workspace: w, table: newAtomTable(e, w.Points)}
 }
 
 // features returns the features of the rows from first to last, valid until the next call.
@@ -128,13 +128,13 @@ func (b *blockReader) features(first, last int) blas64.General {
 // inner returns Φᵀ·diag(weight)·b for b of m columns: r numbers for each.
 func inner(ctx context.Context, w *workspace, e *expansion, b []float64, m int, weight func(i int) float64) ([]float64, error) {
 	r := e.rank()
-	all := newSums(w.n, r, r*m)
+	all := newSums(w.N, r, r*m)
 	err := each(ctx, w, r, 0, func(part int) func(first, last int) {
 		in, column := newReader(w, e), make([]float64, blockRows(r))
 		return func(first, last int) {
 			phi := in.features(first, last)
 			for q := range m {
-				for i, v := range b[q*w.n+first : q*w.n+last] {
+				for i, v := range b[q*w.N+first : q*w.N+last] {
 					column[i] = weight(first+i) * v
 				}
 				blas64.Gemv(plain, 1, phi, vector(column[:last-first]), 1, vector(all[part][q*r:(q+1)*r]))
@@ -154,7 +154,7 @@ func subtract(ctx context.Context, w *workspace, t, b []float64, m int, finish f
 			for q := range m {
 				blas64.Gemv(transposed, 1, phi, vector(t[q*r:(q+1)*r]), 0, vector(product))
 				for i, v := range product {
-					at := q*w.n + first + i
+					at := q*w.N + first + i
 					b[at] = finish(first+i, b[at], v)
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"gpfit/device/textbook"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 )
 
 // wide returns a task of many blocks of rows.
@@ -52,7 +53,7 @@ func TestManyBlocks(t *testing.T) {
 	var all []*methodtest.Results
 	for _, threads := range []int{1, 3, 0} {
 		w := must.Get(open(t).NewWorkspace(t.Context(), p.X))(t)
-		w.(*workspace).threads = threads
+		w.(*hostmethod.Workspace).Threads = threads
 		all = append(all, methodtest.Evaluate(t, w, p, rand.New(rand.NewPCG(2, 1)), false))
 	}
 	compareResults(t, "three threads", all[1], all[0], 0)
@@ -150,7 +151,7 @@ func TestRefused(t *testing.T) {
 	must.Fail[*device.UnsupportedError](t, w.Form(t.Context(), p.Prog, p.Theta, noise), "dense")
 	must.Fail[*device.UnsupportedKernelError](t, w.Form(t.Context(), prog("rbf"), []float64{1, 1}, []float64{1}))
 	must.Do(t, w.Form(t.Context(), p.Prog, p.Theta, []float64{1}))
-	_, err := Method{}.Backends([]device.Device{other{}})
+	_, err := Method().Backends([]device.Device{other{}})
 	must.Fail[*device.UnavailableError](t, err, "cuda:0")
 }
 

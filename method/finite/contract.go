@@ -2,14 +2,12 @@ package finite
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
-	"gpfit/kernel"
 )
 
 // With Z = D⁻¹ΨR⁻¹, whose transpose [whitened] computes for blocks of rows,
@@ -57,16 +55,8 @@ func addProducts(dst []float64, a, b blas64.General) {
 
 // InverseDiagonal implements [device.InverseDiagonal].
 func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
-	if !w.formed {
-		return device.ErrStage
-	}
-	if len(dst) != w.n {
-		return fmt.Errorf("finite: diagonal of %d elements for n = %d", len(dst), w.n)
-	}
 	flops := whiteningFlops(w)
-	if err := w.begin(ctx, "gradient", flops); err != nil {
-		return err
-	}
+	w.Begin("gradient", flops*float64(w.N))
 	return each(ctx, w, w.rank(), flops, func(int) func(first, last int) {
 		in := newWhitened(w)
 		return func(first, last int) {
@@ -84,26 +74,9 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 // whiteningFlops are the operations of a row of Z.
 func whiteningFlops(w *workspace) float64 { return float64(w.rank()) * float64(w.rank()+3) }
 
-// Contract implements [device.Workspace].
-func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	if !w.formed {
-		return device.ErrStage
-	}
-	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
-		return fmt.Errorf("finite: %w", err)
-	}
-	return contractAll(ctx, w, &contraction{workspace: w, Adjoint: adj, grad: grad, diag: diag}, prog, theta)
-}
-
-// ContractDiagonal implements [device.DiagonalAdjoint].
-func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	if !w.formed {
-		return device.ErrStage
-	}
-	if err := device.CheckDiagonal(adj, middle, w.n, diag, grad, prog); err != nil {
-		return fmt.Errorf("finite: %w", err)
-	}
-	return contractAll(ctx, w, &contraction{workspace: w, Adjoint: adj, middle: middle, grad: grad, diag: diag}, prog, theta)
+// Contract implements [hostmethod.Engine].
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, middle, grad, diag []float64) error {
+	return contractAll(ctx, w, &contraction{workspace: w, Adjoint: adj, middle: middle, grad: grad, diag: diag})
 }
 
 // contraction contracts an adjoint with a diagonal middle term, nil for none.
@@ -116,18 +89,13 @@ type contraction struct {
 }
 
 // contractAll contracts an adjoint.
-func contractAll(ctx context.Context, w *workspace, c *contraction, prog *kernel.Program, theta []float64) (err error) {
-	if !w.isAt(prog, theta) {
-		return &device.UnsupportedError{Method: Name, What: "a contraction at other parameters than those of Form"}
-	}
+func contractAll(ctx context.Context, w *workspace, c *contraction) (err error) {
 	own := whiteningFlops(w)
 	flops := own
 	if c.middle != nil {
 		flops += own + 4*float64(w.rank())*float64(w.rank())
 	}
-	if err := w.begin(ctx, "gradient", flops); err != nil {
-		return err
-	}
+	w.Begin("gradient", flops*float64(w.N))
 	if c.products, err = inner(ctx, w, w.expansion, c.Vectors, len(c.Outer), func(int) float64 { return 1 }); err != nil {
 		return err
 	}
@@ -147,7 +115,7 @@ func contractAll(ctx context.Context, w *workspace, c *contraction, prog *kernel
 // weigh computes W.
 func (c *contraction) weigh(ctx context.Context, flops float64) error {
 	r := c.rank()
-	all := newSums(c.n, r, r*r)
+	all := newSums(c.N, r, r*r)
 	err := each(ctx, c.workspace, r, flops, func(part int) func(first, last int) {
 		in, scaled := newWhitened(c.workspace), []float64(nil)
 		return func(first, last int) {
@@ -168,7 +136,7 @@ func (c *contraction) weigh(ctx context.Context, flops float64) error {
 // contractRows writes the diagonal, and adds 2⟨GΦV, ∂Φ⟩ to the gradient.
 func (c *contraction) contractRows(ctx context.Context, flops float64) error {
 	r := c.rank()
-	all := newSums(c.n, r, len(c.grad))
+	all := newSums(c.N, r, len(c.grad))
 	err := each(ctx, c.workspace, r, flops, func(part int) func(first, last int) {
 		in := newWhitened(c.workspace)
 		moved := newMover(c, all[part])
@@ -207,7 +175,7 @@ func (c *contraction) diagonal(z, zw blas64.General, inverse []float64, first in
 		}
 	}
 	for k, o := range c.Outer {
-		for i, v := range c.Vectors[k*c.n+first:][:m] {
+		for i, v := range c.Vectors[k*c.N+first:][:m] {
 			out[i] += o * v * v
 		}
 	}
@@ -258,7 +226,7 @@ type mover struct {
 }
 
 func newMover(c *contraction, grad []float64) *mover {
-	return &mover{contraction: c, table: newAtomTable(c.expansion, c.x), grad: grad}
+	return &mover{contraction: c, table: newAtomTable(c.expansion, c.Points), grad: grad}
 }
 
 // add adds the rows from first to last, for which zw is the transpose of ZW.
@@ -280,7 +248,7 @@ func (m *mover) add(z, zw blas64.General, inverse []float64, first, last int) {
 		row := m.gpv[j*count : (j+1)*count]
 		blas64.Scal(m.roots[j], vector(row))
 		for k, o := range m.Outer {
-			blas64.Axpy(o*m.products[k*r+j]*m.Variances[j], vector(m.Vectors[k*m.n+first:k*m.n+last]), vector(row))
+			blas64.Axpy(o*m.products[k*r+j]*m.Variances[j], vector(m.Vectors[k*m.N+first:k*m.N+last]), vector(row))
 		}
 	}
 	m.table.read(first, last)

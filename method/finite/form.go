@@ -2,7 +2,6 @@ package finite
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -11,53 +10,41 @@ import (
 	"gpfit/kernel"
 )
 
-// Form implements [device.Workspace].
-func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
-	if w.x == nil {
-		return device.ErrStage
-	}
-	w.formed = false
-	if err := w.poll(ctx); err != nil {
-		return err
-	}
+// Form implements [hostmethod.Engine].
+func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) (logDet float64, err error) {
 	e, err := w.expand(prog, theta)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if err := checkNoise(noise, w.n, e.rank()); err != nil {
-		return err
+	if err := checkNoise(noise, w.N, e.rank()); err != nil {
+		return 0, err
 	}
 	w.noise = append(w.noise[:0], noise...)
 	if err := readFeatures(ctx, w, e); err != nil {
-		return err
+		return 0, err
 	}
 	r := float64(e.rank())
 	small := 4 * r * r * r
 	if w.kept && len(noise) == 1 {
 		w.Begin("factor", small)
-		return finish(ctx, w)
+		return finish(w)
 	}
-	w.Begin("factor", 2*r*r*float64(w.n)+small)
+	w.Begin("factor", 2*r*r*float64(w.N)+small)
 	if err := factorRows(ctx, w); err != nil {
-		return err
+		return 0, err
 	}
 	w.kept = len(noise) == 1
-	return finish(ctx, w)
+	return finish(w)
 }
 
-// checkNoise returns an error if there is not one variance, or one for each point, or if Σ is singular.
+// checkNoise returns an error if Σ is singular or a row has no noise.
 func checkNoise(noise []float64, n, rank int) error {
-	if len(noise) != 1 && len(noise) != n {
-		return fmt.Errorf("finite: %d noise variances for %d points", len(noise), n)
-	}
 	zeros, each := 0, 1
 	if len(noise) == 1 {
 		each = n
 	}
 	for i, v := range noise {
 		switch {
-		case v-v != 0:
-			return &device.NonFiniteError{What: "noise variance", Row: i, Col: -1}
 		case v < 0:
 			return &device.NotPDError{Minor: i + 1, N: n}
 		case v == 0:
@@ -86,16 +73,15 @@ func readFeatures(ctx context.Context, w *workspace, e *expansion) error {
 	}
 	w.kept = false
 	r := e.rank()
-	if len(w.phi) != w.n*r {
+	if len(w.phi) != w.N*r {
 		w.phi = nil
-		plan := device.Plan{N: w.n, D: w.x.D, Needs: []device.Need{featureNeed(w.n, r)}}
-		if err := plan.Check(w.host.Info()); err != nil {
+		if err := w.CheckNeed(featureNeed(w.N, r)); err != nil {
 			return err
 		}
-		w.phi = make([]float64, w.n*r)
+		w.phi = make([]float64, w.N*r)
 	}
 	err := each(ctx, w, r, 0, func(int) func(first, last int) {
-		t := newAtomTable(e, w.x)
+		t := newAtomTable(e, w.Points)
 		return func(first, last int) {
 			t.read(first, last)
 			t.features(w.phi[first*r : last*r])
@@ -111,7 +97,7 @@ func readFeatures(ctx context.Context, w *workspace, e *expansion) error {
 // of those before.
 func factorRows(ctx context.Context, w *workspace) error {
 	r := w.rank()
-	triangles := make([]*stack, parts(w.n, r))
+	triangles := make([]*stack, parts(w.N, r))
 	err := each(ctx, w, r, 2*float64(r)*float64(r), func(part int) func(first, last int) {
 		s := newStack(r, blockRows(r))
 		triangles[part] = s
@@ -140,9 +126,9 @@ func factorRows(ctx context.Context, w *workspace) error {
 	return nil
 }
 
-// finish computes R from the triangle of the rows. It multiplies the triangle by V^½, divides it by the root of
+// finish computes R from the triangle of the rows, and returns log|Σ|. It multiplies the triangle by V^½, divides it by the root of
 // a single noise variance, and factors it beside the unit matrix.
-func finish(ctx context.Context, w *workspace) error {
+func finish(w *workspace) (logDet float64, err error) {
 	r := w.rank()
 	s := newStack(r, r)
 	rest := s.rest(r)
@@ -163,23 +149,21 @@ func finish(ctx context.Context, w *workspace) error {
 			w.r[j*r+i] = s.data[i*s.stride+j]
 		}
 	}
-	w.logDet = 0
 	for _, d := range w.noise {
-		w.logDet += math.Log(d)
+		logDet += math.Log(d)
 	}
 	if len(w.noise) == 1 {
-		w.logDet *= float64(w.n)
+		logDet *= float64(w.N)
 	}
 	for i := range r {
 		if w.r[i*r+i] < 0 {
 			blas64.Scal(-1, vector(w.r[i*r:(i+1)*r]))
 		}
-		w.logDet += 2 * math.Log(w.r[i*r+i])
+		logDet += 2 * math.Log(w.r[i*r+i])
 	}
-	if math.IsNaN(w.logDet) || math.IsInf(w.logDet, 0) {
-		return &device.NonFiniteError{What: "covariance matrix", Row: -1, Col: -1}
+	if math.IsNaN(logDet) || math.IsInf(logDet, 0) {
+		return 0, &device.NonFiniteError{What: "covariance matrix", Row: -1, Col: -1}
 	}
 	w.Worked(4 * float64(r) * float64(r) * float64(r))
-	w.formed = true
-	return w.poll(ctx)
+	return logDet, nil
 }

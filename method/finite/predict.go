@@ -2,7 +2,6 @@ package finite
 
 import (
 	"context"
-	"fmt"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -11,21 +10,16 @@ import (
 	"gpfit/kernel"
 )
 
-// Predict implements [device.Workspace]: the mean is φ*ᵀVΦᵀα, and the reduction is ψ*ᵀψ* − ψ*ᵀB⁻¹ψ*,
+// Predict implements [hostmethod.Engine]: the mean is φ*ᵀVΦᵀα, and the reduction is ψ*ᵀψ* − ψ*ᵀB⁻¹ψ*,
 // of which the second term is the variance that is left (Rasmussen & Williams 2006, eq. 2.11). For the
 // kernel of a part of the function it is φ*ᵀV(ΦᵀΣ⁻¹Φ)Vφ*, with the features of that part.
 func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
-	if err := w.begin(ctx, "predict", 0); err != nil {
-		return err
-	}
-	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
-		return fmt.Errorf("finite: %w", err)
-	}
+	w.Begin("predict", 0)
 	e, err := w.expand(prog, theta)
 	if err != nil {
 		return err
 	}
-	r, k := e.rank(), len(alpha)/w.n
+	r, k := e.rank(), len(alpha)/w.N
 	t, err := inner(ctx, w, e, alpha, k, func(int) float64 { return 1 })
 	if err != nil {
 		return err
@@ -37,7 +31,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			return err
 		}
 	}
-	p := &pass{n: xs.N, rank: r, threads: w.threads}
+	p := &pass{n: xs.N, rank: r, threads: w.Threads}
 	p.run(func(int) func(first, last int) {
 		table, block := newAtomTable(e, xs), make([]float64, blockRows(r)*r)
 		return func(first, last int) {
@@ -56,7 +50,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			p.stop.Store(true)
 		}
 	})
-	return w.poll(ctx)
+	return ctx.Err()
 }
 
 // reducer returns a function that writes the reductions of points with given features, which it uses up.
@@ -105,9 +99,9 @@ func reducePart(ctx context.Context, w *workspace) error {
 	r, all := e.rank(), []float64(nil)
 	for first := 0; first < r; first += atOnce {
 		m := min(atOnce, r-first)
-		columns := make([]float64, m*w.n)
+		columns := make([]float64, m*w.N)
 		for j := range m {
-			copy(columns[j*w.n:], e.Values(first+j, w.x))
+			copy(columns[j*w.N:], e.Values(first+j, w.Points))
 		}
 		if err := w.Solve(ctx, columns, m); err != nil {
 			return err
@@ -129,25 +123,15 @@ const strip = 64
 // order of sums.
 func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
 	m := xs.N
-	if !w.formed {
-		return device.ErrStage
-	}
-	if len(reduction) != m*m || xs.D != w.x.D {
-		return fmt.Errorf("finite: covariance of %d elements for %d points of %d columns", len(reduction), m, xs.D)
-	}
 	e, err := w.expand(prog, theta)
 	if err != nil {
 		return err
 	}
 	r := e.rank()
-	plan := device.Plan{N: w.n, D: w.x.D, Needs: []device.Need{{Bytes: 16 * int64(m) * int64(r), What: "features of the points"}}}
-	if err := plan.Check(w.host.Info()); err != nil {
+	if err := w.CheckNeed(device.Need{Bytes: 16 * int64(m) * int64(r), What: "features of the points"}); err != nil {
 		return err
 	}
 	w.Begin("predict", 4*float64(r)*float64(m)*float64(m))
-	if err := w.poll(ctx); err != nil || m == 0 {
-		return err
-	}
 	phi := make([]float64, m*r)
 	t := newAtomTable(e, xs)
 	t.read(0, m)
@@ -160,7 +144,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 		last := min(first+strip, m)
 		q.rows(reduction, first, last)
 		w.Worked(4 * float64(r) * float64(m) * float64(last-first))
-		if err := w.poll(ctx); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}

@@ -2,11 +2,9 @@ package finite
 
 import (
 	"context"
-	"fmt"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"gpfit/device"
 	"gpfit/kernel"
 )
 
@@ -14,16 +12,7 @@ import (
 //
 //	∂K·v = Φ(∂V·Φᵀv + V·∂Φᵀv) + ∂Φ·VΦᵀv.
 func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
-	if w.x == nil {
-		return device.ErrStage
-	}
 	w.Begin("", 0)
-	if err := w.poll(ctx); err != nil {
-		return err
-	}
-	if err := device.CheckProducts(prog, w.n, vectors, m, dst); err != nil {
-		return fmt.Errorf("finite: %w", err)
-	}
 	e, err := w.expand(prog, theta)
 	if err != nil {
 		return err
@@ -52,9 +41,9 @@ type productPass struct {
 // derive computes ∂Φᵀv.
 func (p *productPass) derive(ctx context.Context) error {
 	r, params := p.expansion.rank(), p.expansion.moving
-	all := newSums(p.n, r, r*p.m*len(params))
+	all := newSums(p.N, r, r*p.m*len(params))
 	err := each(ctx, p.workspace, r, 0, func(part int) func(first, last int) {
-		t, block := newAtomTable(p.expansion, p.x), make([]float64, blockRows(r)*r)
+		t, block := newAtomTable(p.expansion, p.Points), make([]float64, blockRows(r)*r)
 		return func(first, last int) {
 			if len(params) == 0 {
 				return
@@ -65,7 +54,7 @@ func (p *productPass) derive(ctx context.Context) error {
 				t.derivatives(block, param)
 				for q := range p.m {
 					sum := all[part][(k*p.m+q)*r:][:r]
-					blas64.Gemv(plain, 1, matrix(block[:(last-first)*r], r), vector(p.vectors[q*p.n+first:q*p.n+last]), 1, vector(sum))
+					blas64.Gemv(plain, 1, matrix(block[:(last-first)*r], r), vector(p.vectors[q*p.N+first:q*p.N+last]), 1, vector(sum))
 				}
 			}
 		}
@@ -113,7 +102,7 @@ func (p *productPass) multiply(ctx context.Context) error {
 	weights := append([]float64(nil), p.inner...)
 	p.expansion.scale(weights, 2)
 	return each(ctx, p.workspace, r, 0, func(int) func(first, last int) {
-		in, t, block := newReader(p.workspace, p.expansion), newAtomTable(p.expansion, p.x), make([]float64, blockRows(r)*r)
+		in, t, block := newReader(p.workspace, p.expansion), newAtomTable(p.expansion, p.Points), make([]float64, blockRows(r)*r)
 		return func(first, last int) {
 			phi := in.features(first, last)
 			if len(p.expansion.moving) > 0 {
@@ -125,7 +114,7 @@ func (p *productPass) multiply(ctx context.Context) error {
 					t.derivatives(block, param)
 				}
 				for q := range p.m {
-					out := p.dst[(param*p.m+q)*p.n:][first:last]
+					out := p.dst[(param*p.m+q)*p.N:][first:last]
 					clear(out)
 					if c := coefficients[param*p.m+q]; c != nil {
 						blas64.Gemv(transposed, 1, phi, vector(c), 0, vector(out))

@@ -15,7 +15,7 @@ import (
 // open returns the method on a host.
 func open(t testing.TB) device.Backend {
 	t.Helper()
-	return methodtest.Open(t, Method{})
+	return methodtest.Open(t, Method())
 }
 
 // expressions are kernels with few features, for points of three columns.
@@ -56,4 +56,4 @@ func newTask(t testing.TB, seed uint64) *methodtest.Instance {
 }
 
 // TestRandomProblems compares all results for random problems with the results of plain formulas.
-func TestRandomProblems(t *testing.T) { methodtest.Compare(t, Method{}, newTask, false) }
+func TestRandomProblems(t *testing.T) { methodtest.Compare(t, Method(), newTask, false) }

@@ -2,20 +2,17 @@ package finite
 
 import (
 	"context"
-	"fmt"
 	"math"
 )
 
-// Solve implements [device.Workspace]. For any w, with e = b − Ψw,
+// Solve implements [hostmethod.Engine]. For any w, with e = b − Ψw,
 //
 //	Σ⁻¹b = Σ⁻¹e + Σ⁻¹Ψw = D⁻¹(e − ΨB⁻¹ΨᵀD⁻¹e) + D⁻¹ΨB⁻¹w.
 //
 // Two ridge regressions, of b and of what the first leaves, give a w for which e has next to nothing that features explain.
 // Then neither term cancels, as D⁻¹b − D⁻¹ΨB⁻¹ΨᵀD⁻¹b does where small noise leaves little of b.
 func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
-	if err := beginSides(ctx, w, b, m); err != nil {
-		return err
-	}
+	beginSides(w, b)
 	explained := make([]float64, m*w.rank())
 	for range 2 {
 		t, err := ridge(ctx, w, b, m)
@@ -53,25 +50,17 @@ func ridge(ctx context.Context, w *workspace, b []float64, m int) ([]float64, er
 	return t, nil
 }
 
-// beginSides begins a call on b of m columns. It has no progress.
-func beginSides(ctx context.Context, w *workspace, b []float64, m int) error {
-	if err := w.begin(ctx, "", 0); err != nil {
-		return err
-	}
-	if m < 0 || len(b) != m*w.n {
-		return fmt.Errorf("finite: %d numbers for %d columns of %d points", len(b), m, w.n)
-	}
+// beginSides begins a call on the columns of b. It has no progress.
+func beginSides(w *workspace, b []float64) {
+	w.Begin("", 0)
 	w.Flops += 12 * float64(w.rank()) * float64(len(b))
-	return nil
 }
 
 // Whiten implements [device.DerivativeProducts]. With U = D^-½Ψ and UᵀU = RᵀR − I,
 //
 //	F = D^½(I + U(I + Rᵀ)⁻¹Uᵀ)  has  FFᵀ = Σ,  F⁻¹ = (I − U(I + R)⁻¹R⁻ᵀUᵀ)D^-½.
 func (w *workspace) Whiten(ctx context.Context, b []float64, m int, back bool) error {
-	if err := beginSides(ctx, w, b, m); err != nil {
-		return err
-	}
+	beginSides(w, b)
 	weight := func(i int) float64 { return 1 / w.noiseOf(i) }
 	if back {
 		weight = func(i int) float64 { return 1 / math.Sqrt(w.noiseOf(i)) }

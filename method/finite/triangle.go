@@ -34,9 +34,8 @@ type factor struct {
 	// kept means that rows belongs only to phi.
 	kept bool
 	// r is R with RᵀR = B, of size rows, with a positive diagonal.
-	size   int
-	r      []float64
-	logDet float64
+	size int
+	r    []float64
 }
 
 // noiseOf returns the noise variance of the i-th row.

@@ -2,14 +2,12 @@ package grid
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
-	"gpfit/kernel"
 )
 
 // axisAdjoints collects, for each axis, the adjoint H_a of U_aᵀ·K_a·U_a:
@@ -28,7 +26,7 @@ type axisAdjoints struct {
 }
 
 func newAxisAdjoints(w *workspace) *axisAdjoints {
-	c := &axisAdjoints{workspace: w, rest: make([]float64, w.n)}
+	c := &axisAdjoints{workspace: w, rest: make([]float64, w.N)}
 	for _, k := range w.k {
 		c.h = append(c.h, square(k.Rows))
 	}
@@ -64,9 +62,9 @@ func (c *axisAdjoints) addVector(ctx context.Context, factor float64, v []float6
 			c.rest[i] = math.Sqrt(w)
 		}
 		c.unfold(c.work[1], c.work[0], c.rest, a)
-		z := rows(c.work[1], c.n/c.axes[a].size())
-		addProducts(c.h[a], factor, z, z, c.threads)
-		if err := c.step(ctx, c.flops(a)); err != nil {
+		z := rows(c.work[1], c.N/c.axes[a].size())
+		addProducts(c.h[a], factor, z, z, c.Threads)
+		if err := c.Step(ctx, c.flops(a)); err != nil {
 			return err
 		}
 	}
@@ -85,12 +83,12 @@ func (c *axisAdjoints) finish(ctx context.Context, grad []float64) error {
 	for a, u := range c.u {
 		g := u.Rows
 		half, adjoint := square(g), square(g)
-		addProducts(half, 1, u, c.h[a], c.threads) // H_a is symmetric
-		addProducts(adjoint, 1, half, u, c.threads)
+		addProducts(half, 1, u, c.h[a], c.Threads) // H_a is symmetric
+		addProducts(adjoint, 1, half, u, c.Threads)
 		for i := range g {
 			c.e.RowGradient(grad, row(adjoint, i), c.points[a], i, c.points[a], 0, g)
 		}
-		if err := c.step(ctx, cubeFlops(g)); err != nil {
+		if err := c.Step(ctx, cubeFlops(g)); err != nil {
 			return err
 		}
 	}
@@ -100,62 +98,41 @@ func (c *axisAdjoints) finish(ctx context.Context, grad []float64) error {
 // cubeFlops are the operations of two products of g×g matrices.
 func cubeFlops(g int) float64 { return 4 * float64(g) * float64(g) * float64(g) }
 
-// Contract implements [device.Workspace].
-func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	c, err := w.contract(ctx, adj, prog, theta, grad, diag, 0)
-	if err != nil {
-		return err
+// Contract implements [hostmethod.Engine].
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, middle, grad, diag []float64) error {
+	flops := w.all() + 2*w.all()*float64(len(adj.Outer)) + 4*w.cubes()
+	if middle != nil {
+		flops += w.middleFlops()
 	}
-	return c.finish(ctx, grad)
-}
-
-// contract returns the contraction of adj, and writes its diagonal. more are operations that follow.
-func (w *workspace) contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64, more float64) (*axisAdjoints, error) {
-	if !w.formed {
-		return nil, device.ErrStage
-	}
-	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
-		return nil, fmt.Errorf("grid: %w", err)
-	}
-	if !w.productModel.isAt(prog, theta) {
-		return nil, otherParameters("a contraction")
-	}
-	flops := w.all() + 2*w.all()*float64(len(adj.Outer)) + 4*w.cubes() + more
-	if err := w.begin(ctx, "gradient", flops); err != nil {
-		return nil, err
-	}
+	w.Begin("gradient", flops)
 	c := newAxisAdjoints(w)
-	clear(diag)
 	if adj.Inv != 0 {
 		c.addInverse(adj.Inv)
 		if err := w.inverseDiagonal(ctx, diag); err != nil {
-			return nil, err
+			return err
 		}
-		blas64.Scal(adj.Inv, blas64.Vector{N: w.n, Inc: 1, Data: diag})
+		blas64.Scal(adj.Inv, blas64.Vector{N: w.N, Inc: 1, Data: diag})
 	}
 	for k, f := range adj.Outer {
-		v := adj.Vectors[k*w.n : (k+1)*w.n]
+		v := adj.Vectors[k*w.N : (k+1)*w.N]
 		if err := c.addVector(ctx, f, v); err != nil {
-			return nil, err
+			return err
 		}
 		for i := range diag {
 			diag[i] += f * v[i] * v[i]
 		}
 	}
-	return c, nil
+	if middle != nil {
+		if err := c.contractMiddle(ctx, middle, diag); err != nil {
+			return err
+		}
+	}
+	return c.finish(ctx, grad)
 }
 
 // InverseDiagonal implements [device.InverseDiagonal].
 func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
-	if !w.formed {
-		return device.ErrStage
-	}
-	if len(dst) != w.n {
-		return fmt.Errorf("grid: diagonal of %d elements for n = %d", len(dst), w.n)
-	}
-	if err := w.begin(ctx, "gradient", w.all()); err != nil {
-		return err
-	}
+	w.Begin("gradient", w.all())
 	return w.inverseDiagonal(ctx, dst)
 }
 

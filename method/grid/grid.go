@@ -1,52 +1,32 @@
 package grid
 
 import (
-	"context"
 	"fmt"
 
 	"gpfit/device"
-	"gpfit/kernel"
 	"gpfit/method/internal/hostmethod"
 )
 
 // Name is the name of the method.
 const Name = "grid"
 
-// Method is the method; it implements [device.Method].
-type Method struct{}
-
-// About implements [device.Method].
-func (Method) About() device.About {
-	return device.About{
-		Name: Name, Exact: true, Text: "an eigenproblem for each factor of a kernel, if the rows are a full grid",
-		Help: "an eigenproblem for each factor of a product if the rows are a full grid",
+// Method returns the method.
+func Method() device.Method {
+	return hostmethod.Method{
+		Words: device.About{
+			Name: Name, Exact: true, Text: "an eigenproblem for each factor of a kernel, if the rows are a full grid",
+			Help: "an eigenproblem for each factor of a product if the rows are a full grid",
+		},
+		RowBytes: 8 * (arrays + 6), // of a table of three columns
+		Suitable: "one that is a product",
+		OneNoise: true,
+		Supports: supports, Plan: plan,
+		Open: func(s *hostmethod.State) hostmethod.Engine { return &workspace{State: s} },
 	}
 }
 
-// rowBytes is about the memory of a row of a table of three columns.
-const rowBytes = 8 * (arrays + 6)
-
-// MaxRows returns how many rows fit in the host's memory.
-func (Method) MaxRows(hostFree int64) int { return int(hostFree / rowBytes) }
-
-// Backends returns a backend for the CPU, which is the only device that the method uses. For another
-// device it returns an [*device.UnavailableError].
-func (Method) Backends(devices []device.Device) ([]device.Backend, error) {
-	return hostmethod.Backends(Name, devices, func(b hostmethod.Base) device.Backend { return backend{b} })
-}
-
-// backend is the method on the host.
-type backend struct{ hostmethod.Base }
-
-// Supports implements [device.Backend]. It refuses grids of one axis, for which the method is correct
-// and of no use.
-func (b backend) Supports(w device.Workload) error {
-	if w.NoiseByRow {
-		return &device.UnsupportedError{Method: Name, What: "noise that differs between rows; the method dense does"}
-	}
-	if err := b.CheckWorkload(w, "one that is a product"); err != nil || w.Program == nil {
-		return err
-	}
+// supports refuses grids of one axis, for which the method is correct and of no use.
+func supports(w device.Workload) error {
 	groups, err := columnGroups(w.Program)
 	if err == nil && len(groups) < 2 {
 		err = errFew
@@ -78,8 +58,8 @@ const (
 // arrays is how many numbers the workspace has for each row.
 const arrays = 6
 
-// Plan implements [device.Backend]. Without a grid it plans for a square one.
-func (b backend) Plan(w device.Workload) device.Plan {
+// plan returns the plan of a workload, without a grid for a square one.
+func plan(w device.Workload) device.Plan {
 	l := planned(w)
 	n, cubes, all, squares := float64(w.N), l.cubes(), l.all(), int64(0)
 	for a := range l.axes {
@@ -113,19 +93,3 @@ func planned(w device.Workload) *lattice {
 	}
 	return &lattice{n: w.N, axes: []gridAxis{{rows: make([]int, side)}, {rows: make([]int, side)}}}
 }
-
-// NewWorkspace implements [device.Backend].
-func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
-	if err := b.CheckPoints(ctx, x, b.Plan(device.Workload{N: x.N, D: x.D})); err != nil {
-		return nil, err
-	}
-	return &workspace{x: x, n: x.N, host: b.Host, threads: b.Info().Threads}, nil
-}
-
-var (
-	_ device.DiagonalAdjoint    = (*workspace)(nil)
-	_ device.JointCovariance    = (*workspace)(nil)
-	_ device.DerivativeProducts = (*workspace)(nil)
-	_ device.QuickForming       = (*workspace)(nil)
-	_ device.ThreadLimiter      = (*workspace)(nil)
-)

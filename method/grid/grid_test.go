@@ -11,7 +11,7 @@ import (
 // open returns the method on a host.
 func open(t testing.TB) device.Backend {
 	t.Helper()
-	return methodtest.Open(t, Method{})
+	return methodtest.Open(t, Method())
 }
 
 func TestConformance(t *testing.T) {

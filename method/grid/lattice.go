@@ -19,7 +19,7 @@ type lattice struct {
 	cell []int32
 	n    int
 	// threads is how many threads products may use.
-	threads int
+	threads *int
 }
 
 // gridAxis is a group of columns.
@@ -161,7 +161,7 @@ func (l *lattice) turn(dst, src []float64, a int, m blas64.General) {
 		return
 	}
 	clear(dst)
-	addProducts(rows(dst, lines.Rows), 1, m, lines, l.threads)
+	addProducts(rows(dst, lines.Rows), 1, m, lines, *l.threads)
 }
 
 // flops returns the operations of a product along an axis.

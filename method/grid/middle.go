@@ -2,34 +2,21 @@ package grid
 
 import (
 	"context"
-	"fmt"
 
 	"gonum.org/v1/gonum/blas/blas64"
-
-	"gpfit/device"
-	"gpfit/kernel"
 )
 
-// ContractDiagonal implements [device.DiagonalAdjoint]. The diagonal of the middle term would take n²
+// contractMiddle adds a middle term. Its diagonal would take n²
 // operations; the numbers m_i·(Σ⁻²)_ii instead of it have the same sum, tr(Σ⁻¹·diag(m)·Σ⁻¹).
-func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	if !w.formed {
-		return device.ErrStage
-	}
-	if err := device.CheckDiagonal(adj, middle, w.n, diag, grad, prog); err != nil {
-		return fmt.Errorf("grid: %w", err)
-	}
-	c, err := w.contract(ctx, adj, prog, theta, grad, diag, w.middleFlops())
-	if err != nil {
-		return err
-	}
+func (c *axisAdjoints) contractMiddle(ctx context.Context, middle, diag []float64) error {
+	w := c.workspace
 	for i, v := range w.d {
 		w.work[0][i] = 1 / (v * v)
 	}
 	if err := w.along(ctx, w.lattice, squares(w.u)); err != nil {
 		return err
 	}
-	second := make([]float64, w.n)
+	second := make([]float64, w.N)
 	w.scatter(second, w.work[0])
 	for i, v := range middle {
 		diag[i] += v * second[i]
@@ -45,7 +32,7 @@ func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, mi
 			return err
 		}
 	}
-	return c.finish(ctx, grad)
+	return nil
 }
 
 // middleFlops are the operations that a middle term adds.
@@ -79,8 +66,8 @@ func (c *axisAdjoints) addMiddle(ctx context.Context, a int, sums []float64) err
 					e.Data[p*g+i], weighted.Data[p*g+i] = v/d, m[i]*v/d
 				}
 			}
-			addProducts(c.h[a], 1, e, weighted, c.threads)
-			if err := c.step(ctx, cubeFlops(g)/2); err != nil {
+			addProducts(c.h[a], 1, e, weighted, c.Threads)
+			if err := c.Step(ctx, cubeFlops(g)/2); err != nil {
 				return err
 			}
 		}

@@ -2,13 +2,13 @@ package grid
 
 import (
 	"context"
-	"fmt"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
 	"gpfit/kernel"
 	"gpfit/kernel/vec"
+	"gpfit/method/internal/hostmethod"
 )
 
 // pointNumbers limits the numbers of a block of predictions.
@@ -44,7 +44,7 @@ func (l *lattice) contractAll(dst []float64, factor float64, factors []blas64.Ge
 	g, m := l.axes[last].size(), len(dst)
 	lines := l.n / g
 	inner := rectangle(m, lines)
-	addProducts(inner, factor, factors[last], rows(x, g), l.threads)
+	addProducts(inner, factor, factors[last], rows(x, g), *l.threads)
 	next := make([]float64, lines)
 	for j := range m {
 		part := row(inner, j)
@@ -64,7 +64,7 @@ func (l *lattice) contractAll(dst []float64, factor float64, factors []blas64.Ge
 // Form.
 func crossAt(w *workspace, prog *kernel.Program, theta []float64, xs *kernel.Points, reduced bool) (axisCovariances, error) {
 	if reduced && !w.productModel.isAt(prog, theta) {
-		return axisCovariances{}, otherParameters("variances")
+		return axisCovariances{}, &device.UnsupportedError{Method: Name, What: "variances at other parameters than those of Form"}
 	}
 	m, err := w.modelAt(prog, theta)
 	if err != nil {
@@ -73,29 +73,21 @@ func crossAt(w *workspace, prog *kernel.Program, theta []float64, xs *kernel.Poi
 	return m.to(xs), nil
 }
 
-// Predict implements [device.Workspace]: the mean is c⟨⊗k_a*, α⟩, and the reduction is
+// Predict implements [hostmethod.Engine]: the mean is c⟨⊗k_a*, α⟩, and the reduction is
 // c²·⟨⊗(U_aᵀk_a*)², 1/D⟩.
 func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
-	if !w.formed {
-		return device.ErrStage
-	}
-	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
-		return fmt.Errorf("grid: %w", err)
-	}
 	c, err := crossAt(w, prog, theta, xs, reduction != nil)
 	if err != nil {
 		return err
 	}
 	each := 2 * float64(len(alpha))
 	if reduction != nil {
-		each += 2 * float64(w.n)
+		each += 2 * float64(w.N)
 	}
-	if err := w.begin(ctx, "predict", each*float64(xs.N)); err != nil {
-		return err
-	}
+	w.Begin("predict", each*float64(xs.N))
 	cells := make([]float64, len(alpha))
-	for k := 0; k < len(alpha); k += w.n {
-		c.gather(cells[k:k+w.n], alpha[k:k+w.n])
+	for k := 0; k < len(alpha); k += w.N {
+		c.gather(cells[k:k+w.N], alpha[k:k+w.N])
 	}
 	if reduction != nil {
 		for i, v := range w.d {
@@ -109,13 +101,13 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		for a := range factors {
 			factors[a] = c.block(a, j0, j1)
 		}
-		for k := range len(alpha) / w.n {
-			c.contractAll(mean[k*xs.N+j0:k*xs.N+j1], c.scale, factors, cells[k*w.n:(k+1)*w.n])
+		for k := range len(alpha) / w.N {
+			c.contractAll(mean[k*xs.N+j0:k*xs.N+j1], c.scale, factors, cells[k*w.N:(k+1)*w.N])
 		}
 		if reduction != nil {
 			c.contractAll(reduction[j0:j1], c.scale*c.scale, squares(w.project(factors)), w.work[0])
 		}
-		if err := w.step(ctx, each*float64(j1-j0)); err != nil {
+		if err := w.Step(ctx, each*float64(j1-j0)); err != nil {
 			return err
 		}
 	}
@@ -126,25 +118,16 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 // f_j = U_aᵀk_a* of point j. It takes the cells of one value of the first axis at a time.
 func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
 	m := xs.N
-	if !w.formed {
-		return device.ErrStage
-	}
-	if xs.D != w.x.D || len(reduction) != m*m {
-		return fmt.Errorf("grid: covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
-	}
 	c, err := crossAt(w, prog, theta, xs, true)
-	if err != nil || m == 0 {
+	if err != nil {
 		return err
 	}
 	lines := w.axes[0].after
-	need, free := 16*int64(m)*int64(lines), w.host.Info().MemoryFree
-	if free > 0 && need > free {
-		return &device.MemoryError{Plan: device.Plan{N: w.n, D: w.x.D}, Where: "host", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
-	}
-	each := float64(m) * float64(m) * float64(lines)
-	if err := w.begin(ctx, "predict", each*float64(w.axes[0].size())); err != nil {
+	if err := hostmethod.CheckRoom(m, 16*int64(m)*int64(lines), w.N, w.Points.D); err != nil {
 		return err
 	}
+	each := float64(m) * float64(m) * float64(lines)
+	w.Begin("predict", each*float64(w.axes[0].size()))
 	factors := make([]blas64.General, len(c.axes))
 	for a := range factors {
 		factors[a] = c.block(a, 0, m)
@@ -154,8 +137,8 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	clear(reduction)
 	for p := range w.axes[0].size() {
 		w.weighRows(weighted.Data, rest, factors[0], p)
-		addProducts(rows(reduction, m), 1, weighted, weighted, w.threads)
-		if err := w.step(ctx, each); err != nil {
+		addProducts(rows(reduction, m), 1, weighted, weighted, w.Threads)
+		if err := w.Step(ctx, each); err != nil {
 			return err
 		}
 	}

@@ -2,13 +2,11 @@ package grid
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"gpfit/device"
 	"gpfit/kernel"
 )
 
@@ -19,22 +17,14 @@ import (
 //
 // of which the first has parts only for the axes on which a parameter acts.
 func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
-	if w.x == nil {
-		return device.ErrStage
-	}
-	if err := device.CheckProducts(prog, w.n, vectors, m, dst); err != nil {
-		return fmt.Errorf("grid: %w", err)
-	}
 	own, err := w.modelAt(prog, theta)
 	if err != nil {
 		return err
 	}
 	allocate(w)
-	p := &axisDerivatives{workspace: w, own: own, vectors: vectors, m: m, dst: dst, product: make([]float64, w.n)}
+	p := &axisDerivatives{workspace: w, own: own, vectors: vectors, m: m, dst: dst, product: make([]float64, w.N)}
 	clear(dst)
-	if err := w.begin(ctx, "products", 0); err != nil {
-		return err
-	}
+	w.Begin("products", 0)
 	for k := range m {
 		if err := p.addWhole(ctx, k); err != nil {
 			return err
@@ -45,7 +35,7 @@ func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 			return err
 		}
 	}
-	return w.poll(ctx)
+	return ctx.Err()
 }
 
 // axisDerivatives is one call of MultiplyDerivatives.
@@ -60,12 +50,12 @@ type axisDerivatives struct {
 }
 
 // load copies a vector to work[0].
-func (p *axisDerivatives) load(k int) { p.own.gather(p.work[0], p.vectors[k*p.n:(k+1)*p.n]) }
+func (p *axisDerivatives) load(k int) { p.own.gather(p.work[0], p.vectors[k*p.N:(k+1)*p.N]) }
 
 // add adds factor times work[0] to the product of a parameter with a vector.
 func (p *axisDerivatives) add(param, k int, factor float64) {
 	p.own.scatter(p.product, p.work[0])
-	blas64.Axpy(factor, vector(p.product), vector(p.dst[(param*p.m+k)*p.n:][:p.n]))
+	blas64.Axpy(factor, vector(p.product), vector(p.dst[(param*p.m+k)*p.N:][:p.N]))
 }
 
 // addWhole adds the products s·Kv.

@@ -95,7 +95,7 @@ func newTask(t testing.TB, seed uint64) *methodtest.Instance {
 }
 
 // TestRandomProblems compares all results for random problems with the results of plain formulas.
-func TestRandomProblems(t *testing.T) { methodtest.Compare(t, Method{}, newTask, true) }
+func TestRandomProblems(t *testing.T) { methodtest.Compare(t, Method(), newTask, true) }
 
 // TestGroups checks which columns a kernel multiplies.
 func TestGroups(t *testing.T) {

@@ -19,9 +19,8 @@ type eigenSpectrum struct {
 	u, ut  []blas64.General
 	lambda [][]float64
 	// d is D in the order of the cells, and noise is σ².
-	d      []float64
-	noise  float64
-	logDet float64
+	d     []float64
+	noise float64
 }
 
 // decompose computes the eigenvectors of all axes, the transposes ut, and the eigenvalues. If the matrix of an axis has
@@ -31,7 +30,7 @@ func decompose(ctx context.Context, m *productModel, earlier eigenSpectrum) (u, 
 	same := func(a int) bool {
 		return earlier.productModel != nil && earlier.lattice == m.lattice && slices.Equal(earlier.k[a].Data, m.k[a].Data)
 	}
-	k, threads := m.k, m.threads
+	k, threads := m.k, *m.threads
 	_, err = workers.Await(ctx, func() (struct{}, error) {
 		errs := make([]error, len(k))
 		shares(len(k), shareFlops, threads, func(first, end int) {
@@ -49,22 +48,22 @@ func decompose(ctx context.Context, m *productModel, earlier eigenSpectrum) (u, 
 	return u, ut, lambda, err
 }
 
-// shift computes D and log|Σ| for a noise variance.
-func (s *eigenSpectrum) shift(noise float64) error {
+// shift computes D for a noise variance, and returns log|Σ|.
+func (s *eigenSpectrum) shift(noise float64) (logDet float64, err error) {
 	if len(s.d) != s.n {
 		s.d = make([]float64, s.n)
 	}
-	s.noise, s.logDet = noise, 0
+	s.noise = noise
 	s.products(s.d, s.scale, s.lambda)
 	for i, v := range s.d {
 		v += noise
 		if !(v > 0) || math.IsInf(v, 1) {
-			return s.explain(v)
+			return 0, s.explain(v)
 		}
 		s.d[i] = v
-		s.logDet += math.Log(v)
+		logDet += math.Log(v)
 	}
-	return nil
+	return logDet, nil
 }
 
 // explain returns the error for an eigenvalue.
@@ -92,7 +91,7 @@ func (s *eigenSpectrum) project(factors []blas64.General) []blas64.General {
 	out := make([]blas64.General, len(factors))
 	for a, f := range factors {
 		out[a] = rectangle(f.Rows, f.Cols)
-		addProducts(out[a], 1, f, s.ut[a], s.threads)
+		addProducts(out[a], 1, f, s.ut[a], *s.threads)
 	}
 	return out
 }

@@ -19,7 +19,6 @@ type filter struct {
 	// are then of each row's gap ([filter.wait]).
 	few             fewStates
 	decay, integral []float64
-	logDet          float64
 }
 
 // fewStates are the sweeps over the rows from first to last of the most frequent kernels, with the states

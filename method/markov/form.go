@@ -2,50 +2,23 @@ package markov
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"gpfit/device"
 	"gpfit/kernel"
 )
 
-// Form implements [device.Workspace].
-func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
-	if w.x == nil {
-		return device.ErrStage
-	}
-	w.stage, w.sweeps, w.spare = empty, nil, nil
-	if err := w.poll(ctx); err != nil {
-		return err
-	}
-	if err := checkNoise(noise, w.n); err != nil {
-		return err
-	}
+// Form implements [hostmethod.Engine].
+func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) (logDet float64, err error) {
+	w.sweeps, w.spare = nil, nil
 	m, order, err := w.modelAt(prog, theta)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	w.stateModel, w.sortedRows, w.noise = m, order, append(w.noise[:0], noise...)
-	w.allocate(w.n)
-	w.Begin("factor", w.flops().value*float64(w.n))
-	if err := filterAll(ctx, w); err != nil {
-		return err
-	}
-	w.stage = formed
-	return nil
-}
-
-// checkNoise returns an error if there is not one variance, or one for each point.
-func checkNoise(noise []float64, n int) error {
-	if len(noise) != 1 && len(noise) != n {
-		return fmt.Errorf("markov: %d noise variances for %d points", len(noise), n)
-	}
-	for i, v := range noise {
-		if v-v != 0 {
-			return &device.NonFiniteError{What: "noise variance", Row: i, Col: -1}
-		}
-	}
-	return nil
+	w.allocate(w.N)
+	w.Begin("factor", w.flops().value*float64(w.N))
+	return filterAll(ctx, w)
 }
 
 // allocate makes space for n rows, or keeps it, and chooses the sweeps.
@@ -64,25 +37,24 @@ func (f *filter) allocate(n int) {
 	f.p, f.k, f.s = make([]float64, n*packed(states)), make([]float64, n*states), make([]float64, n)
 }
 
-// filterAll filters all rows.
-func filterAll(ctx context.Context, w *workspace) error {
+// filterAll filters all rows and returns log|Σ|.
+func filterAll(ctx context.Context, w *workspace) (logDet float64, err error) {
 	f, det, p := &w.filter, determinant{mantissa: 1}, new(square)
 	form := f.form
 	if f.few != nil {
 		form = f.few.form
 	}
 	f.start(p)
-	for first := range chunks(len(f.times)) {
-		last := min(first+chunk, len(f.times))
+	for first := 0; first < w.N; first += chunk {
+		last := min(first+chunk, w.N)
 		if row, s := form(p, first, last, &det); row < last {
-			return f.explain(row, s)
+			return 0, f.explain(row, s)
 		}
-		if err := w.step(ctx, f.flops().value*float64(last-first)); err != nil {
-			return err
+		if err := w.Step(ctx, f.flops().value*float64(last-first)); err != nil {
+			return 0, err
 		}
 	}
-	f.logDet = det.log()
-	return nil
+	return det.log(), nil
 }
 
 // explain returns the error for the variance of a row.

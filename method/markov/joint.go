@@ -2,7 +2,6 @@ package markov
 
 import (
 	"context"
-	"fmt"
 
 	"gpfit/kernel"
 )
@@ -15,12 +14,7 @@ import (
 // with the vectors of all t carried from point to point.
 func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
 	m := xs.N
-	if err := w.begin(ctx, "predict", 0); err != nil {
-		return err
-	}
-	if len(reduction) != m*m {
-		return fmt.Errorf("markov: covariance of %d elements for %d points", len(reduction), m)
-	}
+	w.Begin("predict", 0)
 	own, _, err := w.modelAt(prog, theta)
 	if err != nil {
 		return err
@@ -65,7 +59,7 @@ func subtractPosterior(ctx context.Context, w *workspace, at *sortedPoints, weig
 			out[t*m+u], out[u*m+t] = v, v
 		}
 		out[u*m+u] -= dot(carried[u*s:(u+1)*s], seen[u*s:(u+1)*s])
-		if err := w.step(ctx, work*float64(k+1)); err != nil {
+		if err := w.Step(ctx, work*float64(k+1)); err != nil {
 			return err
 		}
 	}

@@ -2,10 +2,8 @@ package markov
 
 import (
 	"context"
-	"fmt"
 
 	"gpfit/device"
-	"gpfit/kernel"
 )
 
 // A middle term Σ⁻¹·diag(m)·Σ⁻¹ is the derivative of Σ⁻¹ if the noise changes by −m. So its contraction
@@ -24,41 +22,18 @@ type tangent struct {
 	middle []float64
 }
 
-// ContractDiagonal implements [device.DiagonalAdjoint].
-func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	if w.stage < formed {
-		return device.ErrStage
-	}
-	if err := device.CheckDiagonal(adj, middle, w.n, diag, grad, prog); err != nil {
-		return fmt.Errorf("markov: %w", err)
-	}
+// contractMiddle adds the contraction of a middle term to grad, and its diagonal to diag.
+func contractMiddle(ctx context.Context, w *workspace, middle, grad, diag []float64) error {
 	s := w.stateModel.states
-	plan := device.Plan{N: w.n, D: w.x.D, Needs: []device.Need{middleNeed(w.n, s)}}
-	if err := plan.Check(w.host.Info()); err != nil {
-		return err
-	}
-	if err := contractAdjoint(ctx, w, adj, prog, theta, grad, diag, w.flops().middle); err != nil {
-		return err
-	}
-	t := &tangent{&w.filter, tangents{make([]float64, w.n*packed(s)), make([]float64, w.n*s), make([]float64, w.n)}, middle}
+	t := &tangent{&w.filter, tangents{make([]float64, w.N*packed(s)), make([]float64, w.N*s), make([]float64, w.N)}, middle}
 	p := new(square)
-	for first := range chunks(w.n) {
-		last := min(first+chunk, w.n)
-		t.forward(p, first, last)
-		if err := w.step(ctx, w.flops().value*float64(last-first)); err != nil {
-			return err
-		}
+	if err := w.each(ctx, w.flops().value, func(first, last int) { t.forward(p, first, last) }); err != nil {
+		return err
 	}
 	g, b := w.newSums(), &tangentInformation{information: information{filter: &w.filter}, t: t}
-	for last := range backwards(w.n) {
-		first := max(last-chunk, 0)
-		b.contract(g, diag, first, last)
-		if err := w.step(ctx, (w.flops().middle-w.flops().value)*float64(last-first)); err != nil {
-			return err
-		}
-	}
+	err := w.eachBack(ctx, w.flops().middle-w.flops().value, func(first, last int) { b.contract(g, diag, first, last) })
 	w.addTo(grad, g, 1)
-	return nil
+	return err
 }
 
 // forward filters the tangents of the rows from first to last. p is P′ of the row before.

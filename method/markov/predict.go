@@ -3,7 +3,6 @@ package markov
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sort"
 
@@ -16,12 +15,7 @@ import (
 // P⁻ = AP_iAᵀ + Q and N = AᵀN_(i+1)A the variance is HP⁻Hᵀ − HP⁻NP⁻Hᵀ, as of a row without an
 // observation.
 func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
-	if err := w.begin(ctx, "predict", 0); err != nil {
-		return err
-	}
-	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
-		return fmt.Errorf("markov: %w", err)
-	}
+	w.Begin("predict", 0)
 	m, order, err := w.modelAt(prog, theta)
 	if err != nil {
 		return err
@@ -32,7 +26,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	at := newPlaces(xs.Column(m.column), order)
 	w.sweeps.means(at, order, mean)
 	if reduction == nil {
-		return w.poll(ctx)
+		return ctx.Err()
 	}
 	weights, err := w.weightsOf(m)
 	if err != nil {
@@ -42,7 +36,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		return err
 	}
 	reduce(w, at, weights, reduction)
-	return w.poll(ctx)
+	return ctx.Err()
 }
 
 // sortedPoints are points in order, with the row at or before each.
@@ -82,24 +76,18 @@ func sweepMeans(ctx context.Context, w *workspace, m *stateModel, order *sortedR
 	if s.are(m, alpha) {
 		return nil
 	}
-	kept := (w.n + every - 1) / every * m.states
+	kept := (w.N + every - 1) / every * m.states
 	s.model = nil
-	s.forward, s.back = make([]float64, len(alpha)/w.n*kept), make([]float64, len(alpha)/w.n*kept)
-	for q := range len(alpha) / w.n {
-		v := alpha[q*w.n : (q+1)*w.n]
+	s.forward, s.back = make([]float64, len(alpha)/w.N*kept), make([]float64, len(alpha)/w.N*kept)
+	for q := range len(alpha) / w.N {
+		v := alpha[q*w.N : (q+1)*w.N]
 		c := &crossing{stateModel: m, sortedRows: order, v: v}
-		for first := range chunks(w.n) {
-			c.keep(s.forward[q*kept:], first, min(first+chunk, w.n), c.next)
-			if err := w.poll(ctx); err != nil {
-				return err
-			}
+		if err := w.each(ctx, 0, func(first, last int) { c.keep(s.forward[q*kept:], first, last, c.next) }); err != nil {
+			return err
 		}
 		c = &crossing{stateModel: m, sortedRows: order, v: v}
-		for last := range backwards(w.n) {
-			c.keepBack(s.back[q*kept:], max(last-chunk, 0), last)
-			if err := w.poll(ctx); err != nil {
-				return err
-			}
+		if err := w.eachBack(ctx, 0, func(first, last int) { c.keepBack(s.back[q*kept:], first, last) }); err != nil {
+			return err
 		}
 	}
 	s.model, s.alpha = m, append(s.alpha[:0], alpha...)
@@ -184,21 +172,20 @@ func sweepInformation(ctx context.Context, w *workspace) error {
 	if w.sweeps.information != nil {
 		return nil
 	}
-	kept := make([]float64, (w.n+every-1)/every*packed(s))
+	kept := make([]float64, (w.N+every-1)/every*packed(s))
 	b := &information{filter: &w.filter}
-	for last := range backwards(w.n) {
-		for i := last - 1; i >= max(last-chunk, 0); i-- {
+	err := w.eachBack(ctx, 0, func(first, last int) {
+		for i := last - 1; i >= first; i-- {
 			b.before(i)
 			if i%every == 0 {
 				packTo(kept[i/every*packed(s):], &b.n, s)
 			}
 		}
-		if err := w.step(ctx, 0); err != nil {
-			return err
-		}
+	})
+	if err == nil {
+		w.sweeps.information = kept
 	}
-	w.sweeps.information = kept
-	return nil
+	return err
 }
 
 // before turns N from the row after the i-th one on into N from the i-th row on.
@@ -224,7 +211,7 @@ func (b *information) seek(row int, kept []float64) int {
 func visit(w *workspace, at *sortedPoints, f func(j int, p, n *square)) {
 	b := &information{filter: &w.filter}
 	var p, after, tmp square
-	now := w.n
+	now := w.N
 	for k := len(at.points) - 1; k >= 0; k-- {
 		row, j := at.rows[k], at.points[k]
 		w.start(&p)
@@ -232,7 +219,7 @@ func visit(w *workspace, at *sortedPoints, f func(j int, p, n *square)) {
 			w.unpack(&p, row)
 			w.advance(&p, &tmp, w.transition(at.times[j]-w.times[row], noise))
 		}
-		if row+1 == w.n {
+		if row+1 == w.N {
 			clear(after[:])
 			f(j, &p, &after)
 			continue

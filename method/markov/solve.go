@@ -2,13 +2,10 @@ package markov
 
 import (
 	"context"
-	"fmt"
 	"math"
-
-	"gpfit/device"
 )
 
-// Solve implements [device.Workspace]: the filter of the means, whose innovations v it stores in b, and
+// Solve implements [hostmethod.Engine]: the filter of the means, whose innovations v it stores in b, and
 // the sweep back (Durbin & Koopman 2012, section 4.4),
 //
 //	m⁻ = Am, v = b − Hm⁻, m = m⁻ + kv;  u = v/S − kᵀr, r ← Aᵀ(r + Hᵀu),
@@ -21,9 +18,6 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 // Whiten implements [device.DerivativeProducts]. The innovations divided by √S are L⁻¹b for the factor
 // of the rows in order, and a sweep back multiplies by its transpose.
 func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed bool) error {
-	if len(b) != m*w.n && w.stage >= formed {
-		return fmt.Errorf("markov: %d elements to whiten for %d×%d", len(b), w.n, m)
-	}
 	if transposed {
 		return substitute(ctx, w, b, m, nil, w.colour)
 	}
@@ -32,7 +26,7 @@ func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed b
 	}
 	for q := range m {
 		for i, s := range w.s {
-			b[q*w.n+w.place(i)] /= math.Sqrt(s)
+			b[q*w.N+w.place(i)] /= math.Sqrt(s)
 		}
 	}
 	return nil
@@ -43,34 +37,18 @@ type columnSweep func(b, states []float64, first, last int)
 
 // substitute overwrites b by sweeps over the rows in order and back. nil means none.
 func substitute(ctx context.Context, w *workspace, b []float64, m int, forward, back columnSweep) error {
-	if err := w.begin(ctx, "", 0); err != nil {
-		return err
-	}
-	if len(b) < m*w.n {
-		return fmt.Errorf("markov: right-hand side of %d elements for %d×%d", len(b), w.n, m)
-	}
-	b = b[:m*w.n]
+	w.Begin("", 0)
 	states := make([]float64, m*w.stateModel.states)
-	for first := range chunks(w.n) {
-		if forward == nil {
-			break
-		}
-		forward(b, states, first, min(first+chunk, w.n))
-		if err := w.step(ctx, 0); err != nil {
+	if forward != nil {
+		if err := w.each(ctx, 0, func(first, last int) { forward(b, states, first, last) }); err != nil {
 			return err
 		}
+	}
+	if back == nil {
+		return nil
 	}
 	clear(states)
-	for last := range backwards(w.n) {
-		if back == nil {
-			break
-		}
-		back(b, states, max(last-chunk, 0), last)
-		if err := w.step(ctx, 0); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.eachBack(ctx, 0, func(first, last int) { back(b, states, first, last) })
 }
 
 // innovate overwrites b by innovations. mean are the states of each column.
@@ -149,5 +127,3 @@ func (f *filter) eachColumn(b, states []float64, first, last int, sweep columnSw
 		sweep(b[q*n:(q+1)*n], states[q*s:(q+1)*s], first, last)
 	}
 }
-
-var _ device.Workspace = (*workspace)(nil)

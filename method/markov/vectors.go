@@ -2,7 +2,6 @@ package markov
 
 import (
 	"context"
-	"fmt"
 
 	"gpfit/device"
 	"gpfit/kernel"
@@ -28,7 +27,7 @@ func statesOf(w *workspace, size int) []float64 {
 // contractVectors adds Σ_k o_k v_kᵀ∂Kv_k to grad and Σ_k o_k v_k² to diag.
 func contractVectors(ctx context.Context, w *workspace, adj device.Adjoint, grad, diag []float64) error {
 	for k, factor := range adj.Outer {
-		v := adj.Vectors[k*w.n : (k+1)*w.n]
+		v := adj.Vectors[k*w.N : (k+1)*w.N]
 		for i, u := range v {
 			diag[i] += factor * u * u
 		}
@@ -44,32 +43,26 @@ func contractVectors(ctx context.Context, w *workspace, adj device.Adjoint, grad
 // quadratic adds the derivatives of vᵀKv to g.
 func quadratic(ctx context.Context, w *workspace, v []float64, g *sums) error {
 	m, r, s := w.stateModel, w.filter.sortedRows, w.stateModel.states
-	all, state := statesOf(w, w.n*s), make([]float64, s)
+	all, state := statesOf(w, w.N*s), make([]float64, s)
 	flops := w.flops().vector
-	for first := range chunks(w.n) {
-		last := min(first+chunk, w.n)
+	err := w.each(ctx, flops, func(first, last int) {
 		if w.few != nil {
 			w.few.collect(all, state, v, first, last)
 		} else {
 			m.collect(r, all, state, v, first, last)
 		}
-		if err := w.step(ctx, flops*float64(last-first)); err != nil {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
 	clear(state)
-	for last := range backwards(w.n) {
-		first := max(last-chunk, 0)
+	return w.eachBack(ctx, flops, func(first, last int) {
 		if w.few != nil {
 			w.few.giveBack(g, all, state, v, first, last)
 		} else {
 			m.giveBack(r, g, all, state, v, first, last)
 		}
-		if err := w.step(ctx, flops*float64(last-first)); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // collect stores the c of the rows from first to last. state is the c of the row before.
@@ -123,31 +116,22 @@ func (m *stateModel) giveBack(r *sortedRows, g *sums, all, state, v []float64, f
 
 // MultiplyDerivatives implements [device.DerivativeProducts].
 func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
-	if w.x == nil {
-		return device.ErrStage
-	}
-	if err := device.CheckProducts(prog, w.n, vectors, m, dst); err != nil {
-		return fmt.Errorf("markov: %w", err)
-	}
 	at, order, err := w.modelAt(prog, theta)
 	if err != nil {
 		return err
 	}
 	clear(dst)
+	if len(dst) == 0 {
+		return nil
+	}
 	for k := range m {
-		p := &derivativeSweeps{stateModel: at, sortedRows: order, v: vectors[k*w.n : (k+1)*w.n], stride: m * w.n, dst: dst[min(k*w.n, len(dst)):]}
+		p := &derivativeSweeps{stateModel: at, sortedRows: order, v: vectors[k*w.N : (k+1)*w.N], stride: m * w.N, dst: dst[k*w.N:]}
 		for _, sweep := range []func(first, last int){p.forward, p.backward} {
 			p.reset()
-			for first := range chunks(w.n) {
-				last := min(first+chunk, w.n)
-				if len(dst) > 0 {
-					sweep(first, last)
-				}
-				if err := w.poll(ctx); err != nil {
-					return err
-				}
+			if err := w.each(ctx, 0, sweep); err != nil {
+				return err
 			}
 		}
 	}
-	return w.poll(ctx)
+	return nil
 }

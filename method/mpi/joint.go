@@ -38,7 +38,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if err := w.check(prog, theta); err != nil {
 		return err
 	}
-	if err := hostmethod.RoomForRows(m, n, w.x.D); err != nil {
+	if err := hostmethod.CheckRoom(m, 8*int64(m)*int64(n), n, w.x.D); err != nil {
 		return err
 	}
 	e, rows := kernel.NewEvaluator(prog), make([]float64, m*n)

@@ -249,7 +249,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if xs.D != w.x.D || len(reduction) != m*m {
 		return fmt.Errorf("tiles: covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
 	}
-	if err := hostmethod.RoomForRows(m, w.n, w.x.D); err != nil {
+	if err := hostmethod.CheckRoom(m, 8*int64(m)*int64(w.n), w.n, w.x.D); err != nil {
 		return err
 	}
 	p := prediction{machine: w.machine, xs: xs, rows: make([]float64, m*w.n)}

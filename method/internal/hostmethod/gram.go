@@ -24,10 +24,10 @@ func Gram(m, n int, rows, dst []float64) {
 	}
 }
 
-// RoomForRows returns a [*device.MemoryError] if the host has no memory for m rows of n numbers, of which a covariance of
-// predictions is a product.
-func RoomForRows(m, n, d int) error {
-	need, have := 8*int64(m)*int64(n), hostmem.Free()
+// CheckRoom returns a [*device.MemoryError] if the host has too little memory for what the covariance of m predictions from n
+// points of d columns needs.
+func CheckRoom(m int, need int64, n, d int) error {
+	have := hostmem.Free()
 	if have == 0 || need <= have {
 		return nil
 	}
