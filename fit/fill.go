@@ -40,8 +40,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		Reading:    j.Sample.Data.Reading,
 		Experts:    expertsReport(j.Prepared),
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
-		Evaluations: summary.Counts{Value: e.all.Value, Gradient: e.all.Gradient, Infeasible: e.all.Infeasible,
-			FullSizeValue: e.fullSize.Value, FullSizeGradient: e.fullSize.Gradient, Hessian: e.all.Hessian},
+		Evaluations: counts(e.all, e.fullSize),
 	}
 	if method := s.Workspace.Method(); method != device.DenseName {
 		r.Method = method
@@ -81,6 +80,10 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	addTargets(&r, s, e.z, values)
 	addColumns(&r, j.Sample)
 	return r
+}
+
+func counts(all, full descent.Evaluations) summary.Counts {
+	return summary.Counts{Value: all.Value, Gradient: all.Gradient, Infeasible: all.Infeasible, FullSizeValue: full.Value, FullSizeGradient: full.Gradient, Hessian: all.Hessian}
 }
 
 // addObjective adds the objective, the priors and the ties.

@@ -21,13 +21,18 @@ import (
 // posterior is a run that draws the parameters of a job from their posterior. Its vector u
 // has an element for each parameter that is not fixed.
 type posterior struct {
-	job  *tuning.Job
-	log  *journal.Journal
+	space
+	job *tuning.Job
+	log *journal.Journal
+	// power is the power of the likelihood in the posterior.
+	power float64
+}
+
+// space relates vectors u to the objective's vectors.
+type space struct {
 	free []coordinate
 	// rest is the objective's vector, for the fixed parameters.
 	rest []float64
-	// power is the power of the likelihood in the posterior.
-	power float64
 }
 
 // coordinate relates an element u to an element z of the objective's vector. Between
@@ -67,7 +72,7 @@ func autoPower(rows int) float64 { return max(0.3, min(0.7, math.Sqrt(10/float64
 // newPosterior returns the run for a job whose fit ended at z.
 func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) *posterior {
 	defaults := problem.DefaultParameters(j.Sample, j.Model)
-	p := &posterior{job: j, log: log, rest: slices.Clone(z), power: 1}
+	p := &posterior{space: space{rest: slices.Clone(z)}, job: j, log: log, power: 1}
 	if j.Options.Posterior == problem.AutoPosterior {
 		p.power = autoPower(j.N())
 	}
@@ -156,7 +161,7 @@ func (c *coordinate) prior(log bool) string {
 }
 
 // vector returns the objective's vector at u.
-func (p *posterior) vector(u []float64) []float64 {
+func (p *space) vector(u []float64) []float64 {
 	z := slices.Clone(p.rest)
 	for i := range p.free {
 		z[p.free[i].index], _, _, _ = p.free[i].z(u[i])
@@ -165,7 +170,7 @@ func (p *posterior) vector(u []float64) []float64 {
 }
 
 // coordinates is the inverse of vector.
-func (p *posterior) coordinates(z []float64) []float64 {
+func (p *space) coordinates(z []float64) []float64 {
 	u := make([]float64, len(p.free))
 	for i := range p.free {
 		u[i] = p.free[i].u(z[p.free[i].index])
@@ -181,7 +186,7 @@ type negative struct {
 
 // overflows reports whether a parameter at u is no positive finite number: long steps of
 // the sampler get there. The density is zero there.
-func (p *posterior) overflows(u []float64) bool {
+func (p *space) overflows(u []float64) bool {
 	for i := range p.free {
 		z, _, _, _ := p.free[i].z(u[i])
 		if math.IsNaN(z) || math.IsInf(z, 0) || p.free[i].log && (math.Exp(z) == 0 || math.IsInf(math.Exp(z), 1)) {

@@ -229,7 +229,7 @@ func (p *posterior) known(ctx context.Context, s *tuning.Placement, modes []*mod
 
 // mirrored returns the vectors with the parameters of two parts of the kernel exchanged, for each two
 // parts that have parameters of the same names.
-func (p *posterior) mirrored(z []float64) (out [][]float64) {
+func (p *space) mirrored(z []float64) (out [][]float64) {
 	parts := map[string]map[string]int{} // elements of z by the prefix of a part and the rest of the name
 	for _, c := range p.free {
 		for at, r := range c.group {

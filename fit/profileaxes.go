@@ -298,7 +298,7 @@ func addOriginal(j *problem.Prepared, a *summary.ProfileAxis, values []float64) 
 		if before.Values[name] == after.Values[name] {
 			continue
 		}
-		if a.OriginalName != "" || !sharedByTargets(j, name, values) {
+		if _, shared := inOriginalUnits(j, values)[name]; a.OriginalName != "" || !shared {
 			a.OriginalName = ""
 			return
 		}
@@ -310,17 +310,6 @@ func addOriginal(j *problem.Prepared, a *summary.ProfileAxis, values []float64) 
 	for _, v := range a.Values {
 		a.OriginalUnits = append(a.OriginalUnits, at(v).Values[a.OriginalName])
 	}
-}
-
-// sharedByTargets reports whether a parameter has the same value in original units for all targets.
-func sharedByTargets(j *problem.Prepared, name string, values []float64) bool {
-	first := j.OriginalUnits(0, values).Values[name]
-	for t := range j.Sample.T() {
-		if j.OriginalUnits(t, values).Values[name] != first {
-			return false
-		}
-	}
-	return true
 }
 
 // checkProfileSize returns an error if a profile would have too many points.

@@ -63,8 +63,7 @@ func Profile(ctx context.Context, j *tuning.Job, o ProfileOptions, backends ...d
 // finish fills in what follows from the points.
 func (p *profiler) finish() {
 	out := p.out
-	out.Evaluations = summary.Counts{Value: p.counts.Value, Gradient: p.counts.Gradient, Infeasible: p.counts.Infeasible,
-		FullSizeValue: p.counts.Value, FullSizeGradient: p.counts.Gradient, Hessian: p.counts.Hessian}
+	out.Evaluations = counts(p.counts, p.counts)
 	if from := p.job.Sample; out.Show == summary.ProfileFits {
 		out.Input, out.Target, out.Inputs, out.Targets = from.Data.FeatureNames[from.Columns[0]], from.TargetName(0), from.X, from.Y
 	}

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/matrixrows"
 	"gpfit/table"
 	"gpfit/table/feature"
 )
@@ -210,21 +210,11 @@ func (o *Options) addTargets(d *problem.Data, t *table.Table) error {
 				Msg: fmt.Sprintf("the target %q is missing; option missing drop leaves such rows out", t.TargetNames[gap])}
 		}
 	}
+	d.Y = slices.Concat(t.Targets...)
 	if dropped := t.N - len(keep); dropped > 0 {
+		*d = d.Rows(keep)
 		d.Warnings = append(d.Warnings, fmt.Sprintf("left out %d of %d rows: a target is missing", dropped, t.N))
 		d.Reading.Dropped += dropped
 	}
-	for q := range t.Targets {
-		d.Y = append(d.Y, matrixrows.Rows(t.Targets[q], keep, t.N, 1)...)
-	}
-	if len(keep) < t.N && d.Row == nil {
-		d.Row = keep
-	} else {
-		d.Row = matrixrows.Rows(d.Row, keep, t.N, 1)
-	}
-	d.X, d.N = matrixrows.Rows(d.X, keep, t.N, d.D), len(keep)
-	d.Test, d.Group = matrixrows.Rows(d.Test, keep, t.N, 1), matrixrows.Rows(d.Group, keep, t.N, 1)
-	d.NoiseVariance, d.NoiseGroup = matrixrows.Rows(d.NoiseVariance, keep, t.N, 1), matrixrows.Rows(d.NoiseGroup, keep, t.N, 1)
-	d.Weight = matrixrows.Rows(d.Weight, keep, t.N, 1)
 	return nil
 }

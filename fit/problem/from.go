@@ -102,7 +102,7 @@ func (o Options) meanOf(m *gp.Model) (Options, error) {
 // of parameters that have one in the options.
 func (o Options) fromFit(r fitted) (Options, error) {
 	if o.Objective == "" && r.ObjectiveName != "" {
-		o.Objective = Criterion(strings.TrimSuffix(r.ObjectiveName, "+neg_log_prior"))
+		o.Objective = Criterion(strings.TrimSuffix(r.ObjectiveName, WithPrior))
 	}
 	o.Robust = o.Robust || r.Robust != nil
 	if !o.NoNoise && !o.namesNoise() {

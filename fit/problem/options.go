@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,14 @@ type Assignment struct {
 }
 
 func (a Assignment) String() string { return fmt.Sprintf("%s=%v", a.Name, a.Value) }
+
+// FoundValues returns values by name as start values that a fit found, sorted by name.
+func FoundValues(values map[string]float64) (out []Assignment) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		out = append(out, Assignment{Name: name, Value: values[name], Given: true, Found: true})
+	}
+	return out
+}
 
 // Interval bounds a parameter, in natural units of the scaled problem.
 type Interval struct {

@@ -279,7 +279,7 @@ func (c *chooser) add(m *tuned) {
 
 // with returns the job of a model on a sample. Few rows need no local experts.
 func (c *chooser) with(kernel, mean string, start map[string]float64, s *problem.Sample) (*tuning.Job, error) {
-	prepared, err := problem.WithModel(c.job.Prepared, kernel, mean, assignments(start))
+	prepared, err := problem.WithModel(c.job.Prepared, kernel, mean, problem.FoundValues(start))
 	if err != nil {
 		return nil, err
 	}
@@ -292,16 +292,6 @@ func (c *chooser) with(kernel, mean string, start map[string]float64, s *problem
 			p.Experts = nil
 		}
 	}), nil
-}
-
-// assignments returns values as start values that a fit found, sorted by name.
-func assignments(values map[string]float64) []problem.Assignment {
-	var out []problem.Assignment
-	for name, v := range values {
-		out = append(out, problem.Assignment{Name: name, Value: v, Given: true, Found: true})
-	}
-	slices.SortFunc(out, func(a, b problem.Assignment) int { return strings.Compare(a.Name, b.Name) })
-	return out
 }
 
 // withRough returns start values of a smooth kernel plus a rough one from the optimum of the former.

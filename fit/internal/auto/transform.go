@@ -118,10 +118,6 @@ func (c *transforms) score(one *summary.TransformCandidate, whole, job *tuning.J
 			return
 		}
 	}
-	one.BIC, c.best = &bic, nil
-	for name, v := range named {
-		if name != transform.Parameter {
-			c.best = append(c.best, problem.Assignment{Name: name, Value: v, Given: true, Found: true})
-		}
-	}
+	delete(named, transform.Parameter)
+	one.BIC, c.best = &bic, problem.FoundValues(named)
 }
