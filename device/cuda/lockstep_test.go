@@ -132,7 +132,7 @@ func TestLockstep(t *testing.T) {
 		}
 		want = append(want, alone)
 	}
-	seeds := 2
+	seeds := 1
 	if must.Long() {
 		seeds = 10
 	}

@@ -123,12 +123,20 @@ func TestOutOfMemoryInOpen(t *testing.T) {
 	}
 }
 
-// later returns the number of the next call to fail.
+// sparse returns the number of the next call to fail: the next one in the long form, else one far later.
+func sparse(k int) int {
+	if must.Long() {
+		return k + 1
+	}
+	return 4*k + 3
+}
+
+// later returns the number of the next call to fail, the next one in the long form.
 func later(k int) int {
 	if must.Long() {
 		return k + 1
 	}
-	return k + 1 + k/8
+	return k + 1 + k/4
 }
 
 // TestFailedRoutine makes routines fail for other reasons. It expects their error, a

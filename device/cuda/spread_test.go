@@ -35,11 +35,17 @@ var spreadSteps = sizes{fill: 64, factor: 40, symm: 32, leaf: 16, panel: 32, gem
 var aheadSteps = sizes{fill: 64, factor: 40, symm: 32, leaf: 16, panel: 64, gemm: 1e5, spread: 1000}
 
 // TestAhead runs jobs whose factorization looks ahead.
-func TestAhead(t *testing.T) { besideInPlace(t, aheadSteps, 3, 0, 65, 130, 321) }
+func TestAhead(t *testing.T) {
+	seeds := 1
+	if must.Long() {
+		seeds = 3
+	}
+	besideInPlace(t, aheadSteps, seeds, 0, 65, 130, 321)
+}
 
 // TestSpread runs jobs with U in a matrix of its own.
 func TestSpread(t *testing.T) {
-	seeds := 2
+	seeds := 1
 	if must.Long() {
 		seeds = 10
 	}

@@ -69,7 +69,7 @@ func (l limited) Err() error {
 }
 
 // TestCancelAnywhere cancels a job at each poll of its context in turn, in its short form at
-// every fourth and the last ones, which are alone in their calls.
+// every seventh and the last ones, which are alone in their calls.
 func TestCancelAnywhere(t *testing.T) {
 	eachSteps(t, cancelAnywhere)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -89,7 +89,7 @@ func cancelAnywhere(t *testing.T, steps sizes) {
 	want := must.Get(j.runIn(limited{context.Background(), &polls}, ws))(t)
 	polls = many - polls
 	seen := map[string]int{}
-	step := 4
+	step := 7
 	for k := 0; ; k += step {
 		if must.Long() || k > polls-12 {
 			step = 1
@@ -224,10 +224,10 @@ func wantLost(t *testing.T, what string, err error) {
 }
 
 // TestLostAtEachCall makes the device fail permanently at each call of a job in turn, in
-// its short form at every third.
+// its short form at every seventh.
 func TestLostAtEachCall(t *testing.T) {
 	j, want := reference(t, 90)
-	step := 3 // no divisor of the number of codes
+	step := 7 // no divisor of the number of codes
 	if must.Long() {
 		step = 1
 	}

@@ -119,7 +119,7 @@ func TestSelfTestRefuses(t *testing.T) {
 			}
 			for _, test := range texts {
 				b.sizes = test.sizes
-				for k := 1; ; k++ {
+				for k := 1; ; k = sparse(k) {
 					emulator.Reset()
 					emulator.Inject(t, entry, k, emulator.Silent)
 					err := b.selfTestOf(t.Context(), test.kernel)

@@ -57,7 +57,7 @@ func testEvaluate(t *testing.T, s suite) {
 }
 
 func testKernels(t *testing.T, s suite) {
-	for i, text := range kernels() {
+	for i, text := range share(0) {
 		t.Run(text, func(t *testing.T) {
 			// The larger problem has two panels.
 			for d, n := range map[int]int{2: 50, 5: 130} {
@@ -75,7 +75,12 @@ func testVectorNoise(t *testing.T, s suite) {
 }
 
 // withMiddle are sizes around multiples of the panel width, 128 columns.
-var withMiddle = []int{1, 2, 65, 127, 128, 129, 257, 300}
+var withMiddle = func() []int {
+	if long() {
+		return []int{1, 2, 65, 127, 128, 129, 257, 300}
+	}
+	return []int{1, 2, 65, 128, 129, 257}
+}()
 
 // contractions returns adjoints of every shape.
 func contractions(rng *rand.Rand, n int) []device.Adjoint {

@@ -28,7 +28,7 @@ func (s suite) denseWorkspace(t testing.TB, x *kernel.Points) device.DenseWorksp
 // testCentralDifferences compares the gradient with fourth-order differences of the
 // device's values ½rᵀα + ½log|Σ|.
 func testCentralDifferences(t *testing.T, s suite) {
-	for i, text := range kernels() {
+	for i, text := range share(2) {
 		p := newProblem(t, text, 40, 2, uint64(i)+50)
 		p.noise[0] = 0.1
 		w := s.workspace(t, p.x)

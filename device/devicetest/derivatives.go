@@ -69,7 +69,7 @@ func checkProducts(t *testing.T, w device.Workspace, p *problem, m int) {
 // testMultiplyDerivatives multiplies the derivatives of every kernel, before and after Form. Some
 // points have equal coordinates.
 func testMultiplyDerivatives(t *testing.T, s suite) {
-	for i, text := range kernels() {
+	for i, text := range share(1) {
 		t.Run(text, func(t *testing.T) {
 			p := s.exactly(t, text, 100, 3, uint64(i)+70)
 			for c := range 3 {
@@ -78,7 +78,11 @@ func testMultiplyDerivatives(t *testing.T, s suite) {
 			checkProducts(t, s.workspace(t, p.x), p, 3)
 		})
 	}
-	for _, n := range []int{1, 2, 17, 65, 300} {
+	sizes := []int{1, 2, 17, 65, 129}
+	if long() {
+		sizes = append(sizes, 300)
+	}
+	for _, n := range sizes {
 		p, most := s.problem(t, "rbf(ard) + periodic(ard)*hamming(dims=1)", n, 3, 71), 40
 		if n > 100 {
 			most = 5 // saves a second

@@ -11,8 +11,10 @@ package devicetest
 import (
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -61,6 +63,21 @@ func kernels() []string {
 		"(poly(2, dims=1) + periodic)*rq", "cosine(ard)*(matern12 + constant) + rq(dims=0)", "poly(2, offset=0)",
 		oneColumn, "matern12(dims=1)", "matern32(dims=1)", "matern52(dims=0)", "matern(3.5, dims=0)", "cosine(dims=0)*matern32(dims=0)",
 		"(linear(dims=1) + constant)*(matern12(dims=1) + cosine(dims=1))", "linear(dims=0, ard) + matern32(dims=0)*matern52(dims=0)")
+}
+
+// long reports whether the suite takes all sizes and all kernels in each of its tests.
+func long() bool { return must.Long() || os.Getenv("GPFIT_TEST_DEVICE") != "" }
+
+// share returns the kernels that a test takes, by their numbers: all in the long form, else every third from first on. The
+// tests with the first 0, 1 and 2 take them all.
+func share(first int) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for i, text := range kernels() {
+			if (long() || i%3 == first) && !yield(i, text) {
+				return
+			}
+		}
+	}
 }
 
 // oneColumn is a kernel of one column that has states.
