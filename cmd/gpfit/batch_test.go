@@ -127,7 +127,7 @@ func TestBatchSignal(t *testing.T) {
 		cmd := exec.Command("gpfit", "batch", study, "--out", r, "--cores", "2")
 		cmd.Stderr = new(bytes.Buffer)
 		must.Do(t, cmd.Start())
-		eventually(t, "a job has begun", 20*time.Second, func() bool {
+		eventually(t, "a job has begun", 2*time.Minute, func() bool {
 			files, _ := filepath.Glob(filepath.Join(r, "checkpoints", "*.ckpt"))
 			return len(files) > 0
 		})

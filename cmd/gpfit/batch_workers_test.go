@@ -250,13 +250,13 @@ func TestSlurm(t *testing.T) {
 		}
 		return out
 	}
-	eventually(t, "four tasks work", 30*time.Second, func() bool { return len(pids()) == 4 })
+	eventually(t, "four tasks work", 2*time.Minute, func() bool { return len(pids()) == 4 })
 	if shown := stdoutOf(t, "gpfit", "show", run); !strings.Contains(shown, "running") {
 		t.Errorf("show does not see running jobs:\n%s", shown)
 	}
 	stdoutOf(t, "scancel", "--batch", "--signal=KILL", id+"_1")
 	stdoutOf(t, "scontrol", "requeue", id+"_2")
-	eventually(t, "the requeued task begins again", 60*time.Second, func() bool {
+	eventually(t, "the requeued task begins again", 2*time.Minute, func() bool {
 		shown := stdoutOf(t, "scontrol", "show", "job", id+"_2")
 		if strings.Contains(shown, "JobState=PENDING") {
 			// Slurm would wait two minutes before it begins again.

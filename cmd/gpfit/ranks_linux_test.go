@@ -131,7 +131,7 @@ func TestRanksKilled(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = &said, &said
 		must.Do(t, cmd.Start())
 		var ranks []int
-		eventually(t, "two ranks run", 30*time.Second, func() bool {
+		eventually(t, "two ranks run", 2*time.Minute, func() bool {
 			ranks = children(cmd.Process.Pid)
 			return len(ranks) == 2
 		})
