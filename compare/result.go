@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
+	"gpfit/fit/fields"
 	"gpfit/fit/summary"
 	"gpfit/internal/textform"
 	"gpfit/table/feature"
@@ -120,11 +119,7 @@ func (r *Result) best() *summary.Verdict {
 // Text returns the comparison as tables for people.
 func (r *Result) Text() string {
 	var b strings.Builder
-	columns := "columns"
-	if len(r.Features) == 1 {
-		columns = "column"
-	}
-	fmt.Fprintf(&b, "%d rows, %d %s, target %s; %s; ranked by %s\n", r.N, len(r.Features), columns, r.Target, r.Split, strings.ToUpper(string(r.RankBy)))
+	fmt.Fprintf(&b, "%d rows, %s, target %s; %s; ranked by %s\n", r.N, textform.Counted(len(r.Features), "column"), r.Target, r.Split, strings.ToUpper(string(r.RankBy)))
 	if r.Reading != nil {
 		fmt.Fprintf(&b, "table: %s\n", r.Reading.Text())
 	}
@@ -145,20 +140,22 @@ func (r *Result) Text() string {
 }
 
 func (r *Result) writeRanks(b *strings.Builder) {
-	t := newTable("rank", "method", "RMSE", "training", "standardized", "difference", "NLPD", "in 95 %", "seconds")
+	t := fields.Of(r.Methods, "rank", "method", "rmse", "training_rmse", "rmse_standardized", "difference", "nlpd", "coverage95")
+	t.Column(fields.Head{Text: "seconds"}, func(i int) string { return secondsField.Text(r.Methods[i].Seconds()) })
 	var failed []string
 	for i := range r.Methods {
 		e := &r.Methods[i]
-		if e.Status != Done {
-			t.row("-", e.Method, e.Status, "", "", "", "", "", "")
-			if e.Status == Failed {
-				failed = append(failed, fmt.Sprintf("  %s: %s\n", e.Method, textform.FirstLine(e.Error)))
-			}
+		if e.Status == Done {
 			continue
 		}
-		t.row(strconv.Itoa(e.Rank), e.Method, textform.Optional(e.RMSE, "%.5g"), textform.Optional(e.TrainingRMSE, "%.5g"), textform.Optional(e.RMSEStandardized, "%.4f"), e.difference(), textform.Optional(e.NLPD, "%.4f"), textform.Percent(e.Coverage95), fmt.Sprintf("%.2f", e.Seconds()))
+		cells := t.Rows[i].Cells
+		clear(cells[2:])
+		cells[0].Text, cells[2].Text = "-", e.Status
+		if e.Status == Failed {
+			failed = append(failed, fmt.Sprintf("  %s: %s\n", e.Method, textform.FirstLine(e.Error)))
+		}
 	}
-	t.write(b)
+	b.WriteString(t.Text())
 	b.WriteString("\ntraining: the RMSE on the rows that the fits learned from")
 	fmt.Fprintf(b, "\ndifference: %s minus the %[1]s of the best method, ± standard error%s; *: clearly worse (95 %%)\n", strings.ToUpper(string(r.RankBy)), r.from())
 	if len(failed) > 0 {
@@ -179,12 +176,9 @@ func (r *Result) from() string {
 	return " over the rows"
 }
 
-// difference is the cell of the difference from the best method.
-func (e *Ranked) difference() string {
-	d := e.Difference
+// String returns the difference with its standard error, and a star if it is clear.
+func (d *Difference) String() string {
 	switch {
-	case d == nil:
-		return "-"
 	case d.StdError == nil:
 		return fmt.Sprintf("%.4g", d.Value)
 	case d.clear():
@@ -193,34 +187,26 @@ func (e *Ranked) difference() string {
 	return fmt.Sprintf("%.4g ± %.2g  ", d.Value, *d.StdError)
 }
 
+var secondsField = fields.Named("seconds")
+
 // writeSizes writes the deciding score and the seconds of each method by the number of
 // training rows.
 func (r *Result) writeSizes(b *strings.Builder) {
 	if len(r.Sizes) == 0 {
 		return
 	}
-	head := []string{"method"}
-	for _, g := range r.Sizes {
-		head = append(head, strconv.Itoa(g.Train))
-	}
-	tables := []struct {
+	for _, kind := range []struct {
 		title string
 		of    func(*Ranked) string
 	}{
 		{strings.ToUpper(string(r.RankBy)), func(e *Ranked) string { return textform.Optional(r.Score(e), "%.4g") }},
-		{"seconds", func(e *Ranked) string { return fmt.Sprintf("%.2f", e.Seconds()) }},
-	}
-	for _, kind := range tables {
-		fmt.Fprintf(b, "\n%s by the number of training rows\n", kind.title)
-		t := newTable(head...)
-		for _, e := range r.Methods {
-			row := []string{e.Method}
-			for _, g := range r.Sizes {
-				row = append(row, g.cell(e.Method, kind.of))
-			}
-			t.row(row...)
+		{"seconds", func(e *Ranked) string { return secondsField.Text(e.Seconds()) }},
+	} {
+		t := fields.Of(r.Methods, "method")
+		for _, g := range r.Sizes {
+			t.Column(fields.Head{Text: strconv.Itoa(g.Train)}, func(i int) string { return g.cell(r.Methods[i].Method, kind.of) })
 		}
-		t.write(b)
+		fmt.Fprintf(b, "\n%s by the number of training rows\n%s", kind.title, t.Text())
 	}
 	r.writeFewRows(b)
 }
@@ -252,31 +238,3 @@ func (g *Growth) cell(method string, of func(*Ranked) string) string {
 
 // Score returns the score of an entry that ranks the methods, nil without one.
 func (r *Result) Score(e *Ranked) *float64 { return r.RankBy.of(e) }
-
-// grid is a table whose column of methods is on the left and whose numbers are on the right.
-type grid struct {
-	rows  [][]string
-	width int // of the names of methods
-	names int // the column of the names
-}
-
-func newTable(head ...string) *grid {
-	g := &grid{names: slices.Index(head, "method")}
-	g.row(head...)
-	return g
-}
-
-func (g *grid) row(cells ...string) {
-	g.rows = append(g.rows, cells)
-	g.width = max(g.width, utf8.RuneCountInString(cells[g.names]))
-}
-
-func (g *grid) write(b *strings.Builder) {
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, cells := range g.rows {
-		cells = slices.Clone(cells)
-		cells[g.names] += strings.Repeat(" ", g.width-utf8.RuneCountInString(cells[g.names]))
-		fmt.Fprintln(t, strings.Join(cells, "\t")+"\t")
-	}
-	t.Flush()
-}

@@ -2,10 +2,7 @@ package results
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -55,18 +52,4 @@ func Uses(rows []Row) []DeviceUse {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Host, b.Host))
 	})
 	return out
-}
-
-// writeUses writes what several devices did.
-func writeUses(b *strings.Builder, uses []DeviceUse) {
-	if len(uses) < 2 {
-		return
-	}
-	b.WriteString("\njobs that are done, by device\n")
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "device\thost\tjobs\tbusy seconds\tjobs per second\t")
-	for _, u := range uses {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%.2f\t%.3g\t\n", u.Device, u.Host, u.Jobs, u.BusySeconds, u.JobsPerSecond)
-	}
-	t.Flush()
 }

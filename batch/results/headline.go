@@ -186,7 +186,7 @@ func verdictText(rows []Row) string {
 
 // short returns the name of a metric without a remark in brackets.
 func (m Measure) short() string {
-	name, _, _ := strings.Cut(m.Title, " (")
+	name, _, _ := strings.Cut(m.Title(), " (")
 	return name
 }
 

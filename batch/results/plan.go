@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"gpfit/batch"
 	"gpfit/device"
+	"gpfit/fit/fields"
 	"gpfit/internal/textform"
 )
 
@@ -35,8 +35,7 @@ func WritePlan(w io.Writer, asJSON bool, estimates []batch.Estimate, all batch.F
 }
 
 func writePlanTable(out io.Writer, estimates []batch.Estimate, all batch.Forecast) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "job\tn\td\tdevice\tthreads\tmemory\toperations\testimated time\t")
+	t := fields.Table{Heads: fields.Numbers("job", "n", "d", "device", "threads", "memory", "operations", "estimated time")}
 	seconds, operations, biggest, model := 0.0, 0.0, int64(0), ""
 	for _, e := range estimates {
 		starts := 1.0
@@ -44,15 +43,11 @@ func writePlanTable(out io.Writer, estimates []batch.Estimate, all batch.Forecas
 			starts += float64(*e.Job.Options.Restarts)
 		}
 		ops, bytes := e.FlopsGradient*batch.TypicalEvaluations*starts, e.HostBytes()+e.DeviceBytes()
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%.2g\t%s\t\n", e.Job.ID, e.Job.N, e.Job.D, placeOf(e), *e.Job.Options.Threads,
-			device.FormatBytes(bytes), ops, duration(e.Seconds))
+		t.Add(e.Job.ID, fmt.Sprint(e.Job.N), fmt.Sprint(e.Job.D), placeOf(e), fmt.Sprint(*e.Job.Options.Threads), device.FormatBytes(bytes), fmt.Sprintf("%.2g", ops), duration(e.Seconds))
 		seconds, operations, biggest, model = seconds+e.Seconds, operations+ops, max(biggest, bytes), cmp.Or(model, e.Model)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "\n%d jobs, %.2g operations, at most %s for one job, %s one after another;\nthe estimates assume %d evaluations for each start; below 1,000 rows the times are too low\n",
-		len(estimates), operations, device.FormatBytes(biggest), duration(seconds), batch.TypicalEvaluations)
+	_, err := fmt.Fprintf(out, "%s\n%d jobs, %.2g operations, at most %s for one job, %s one after another;\nthe estimates assume %d evaluations for each start; below 1,000 rows the times are too low\n",
+		t.Text(), len(estimates), operations, device.FormatBytes(biggest), duration(seconds), batch.TypicalEvaluations)
 	if all.OnAccelerators > 0 {
 		_, err = fmt.Fprintf(out, "side by side, %d jobs are expected on accelerators and %d on %s, %s in all\n",
 			all.OnAccelerators, all.OnCores, textform.Counted(all.Cores, "core"), duration(all.Seconds))

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/batch/rundir"
+	"gpfit/fit/fields"
 	"gpfit/fit/summary"
 	"gpfit/internal/score"
 )
@@ -188,18 +189,21 @@ func States(rows []Row) map[string]int {
 
 // Measure is a score by which kernels are compared; less is better.
 type Measure struct {
-	// Name is the name of the column. Title is the name for people.
-	Name, Title string
-	Of          func(Row) *float64
+	// Name is the name of the column.
+	Name string
+	Of   func(Row) *float64
 }
+
+// Title returns the name for people.
+func (m Measure) Title() string { return fields.Named("means." + m.Name).Label }
 
 // Metrics returns the scores that at least one row has. Scores on held-out rows are first. The NLML
 // is divided by the number of training rows, so that it can be averaged over data sets.
 func Metrics(rows []Row) []Measure {
 	all := []Measure{
-		{"nlpd_standardized", "NLPD (standardized)", func(r Row) *float64 { return r.NLPDStandardized }},
-		{"rmse_standardized", "RMSE (standardized)", func(r Row) *float64 { return r.RMSEStandardized }},
-		{"nlml_per_row", "NLML per row", func(r Row) *float64 {
+		{"nlpd_standardized", func(r Row) *float64 { return r.NLPDStandardized }},
+		{"rmse_standardized", func(r Row) *float64 { return r.RMSEStandardized }},
+		{"nlml_per_row", func(r Row) *float64 {
 			if r.NLML == nil || r.N == 0 {
 				return nil
 			}
@@ -207,10 +211,44 @@ func Metrics(rows []Row) []Measure {
 			return &v
 		}},
 	}
-	return slices.DeleteFunc(all, func(m Measure) bool {
-		return !slices.ContainsFunc(rows, func(r Row) bool { return m.Of(r) != nil })
-	})
+	return slices.DeleteFunc(all, func(m Measure) bool { return group{rows: rows}.values(m.Of) == nil })
 }
+
+// group holds the jobs of a kernel on a data set.
+type group struct {
+	data, kernel string
+	rows         []Row
+}
+
+// groups returns the jobs by data set and kernel.
+func groups(rows []Row) (out []group) {
+	for _, data := range names(rows, func(r Row) string { return r.Data }) {
+		for _, kernel := range names(rows, func(r Row) string { return r.Kernel }) {
+			g := group{data: data, kernel: kernel}
+			for _, r := range rows {
+				if r.Data == data && r.Kernel == kernel {
+					g.rows = append(g.rows, r)
+				}
+			}
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// values returns a number of each job that has it.
+func (g group) values(of func(Row) *float64) (values []float64) {
+	for _, r := range g.rows {
+		if v := of(r); v != nil {
+			values = append(values, *v)
+		}
+	}
+	return values
+}
+
+// Numbers of jobs.
+func coverageOf(r Row) *float64 { return r.Coverage95 }
+func secondsOf(r Row) *float64  { return r.Seconds }
 
 // Standing holds the scores of a kernel on a data set, as means over splits and seeds.
 type Standing struct {
@@ -230,63 +268,46 @@ type Standing struct {
 
 // Rank returns the kernels of every data set, ordered by the first metric that the data set has.
 func Rank(rows []Row, metrics []Measure) []Standing {
+	byData := map[string][]Standing{}
+	for _, g := range groups(rows) {
+		if s := g.standing(metrics); s.Jobs > 0 {
+			byData[g.data] = append(byData[g.data], s)
+		}
+	}
 	var out []Standing
 	for _, data := range names(rows, func(r Row) string { return r.Data }) {
-		var group []Standing
-		for _, kernel := range names(rows, func(r Row) string { return r.Kernel }) {
-			if s, ok := standing(rows, metrics, data, kernel); ok {
-				group = append(group, s)
-			}
-		}
+		set := byData[data]
 		first := metrics[0].Name
-		for _, m := range metrics {
-			if slices.ContainsFunc(group, func(s Standing) bool { _, has := s.Means[m.Name]; return has }) {
+		for _, m := range slices.Backward(metrics) {
+			if slices.ContainsFunc(set, func(s Standing) bool { _, has := s.Means[m.Name]; return has }) {
 				first = m.Name
-				break
 			}
 		}
-		slices.SortStableFunc(group, func(a, b Standing) int {
+		slices.SortStableFunc(set, func(a, b Standing) int {
 			return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Means[first], b.Means[first]))
 		})
-		for i := range group {
-			group[i].Rank = i + 1
+		for i := range set {
+			set[i].Rank = i + 1
 		}
-		out = append(out, group...)
+		out = append(out, set...)
 	}
 	return out
 }
 
-func standing(rows []Row, metrics []Measure, data, kernel string) (Standing, bool) {
-	s := Standing{Data: data, Kernel: kernel, Means: map[string]float64{}}
-	var seconds, coverage []float64
-	values := map[string][]float64{}
-	for _, r := range rows {
-		if r.Data != data || r.Kernel != kernel || r.NLML == nil {
-			continue
-		}
-		s.Jobs++
-		seconds = append(seconds, *r.Seconds)
-		if r.Coverage95 != nil {
-			coverage = append(coverage, *r.Coverage95)
-		}
-		for _, m := range metrics {
-			if v := m.Of(r); v != nil {
-				values[m.Name] = append(values[m.Name], *v)
-			}
+// standing returns the scores of the jobs that are done.
+func (g group) standing(metrics []Measure) Standing {
+	s := Standing{Data: g.data, Kernel: g.kernel, Jobs: len(g.values(func(r Row) *float64 { return r.NLML })), Means: map[string]float64{}}
+	for _, m := range metrics {
+		if v := g.values(m.Of); v != nil {
+			s.Means[m.Name] = score.Mean(v)
 		}
 	}
-	if s.Jobs == 0 {
-		return s, false
-	}
-	for name, v := range values {
-		s.Means[name] = score.Mean(v)
-	}
-	s.StdErr, s.Seconds = score.StdError(values[metrics[0].Name]), score.Mean(seconds)
-	if len(coverage) > 0 {
-		c := score.Mean(coverage)
+	s.StdErr, s.Seconds = score.StdError(g.values(metrics[0].Of)), score.Mean(g.values(secondsOf))
+	if shares := g.values(coverageOf); shares != nil {
+		c := score.Mean(shares)
 		s.Coverage95 = &c
 	}
-	return s, true
+	return s
 }
 
 // PairedComparison compares two kernels by one metric, over pairs of jobs that differ only

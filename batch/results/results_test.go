@@ -24,6 +24,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"gpfit/batch/rundir"
+	"gpfit/fit/fields"
 	"gpfit/fit/summary"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
@@ -169,6 +170,18 @@ func TestFormats(t *testing.T) {
 	must.Do(t, Write(&b, "table", run(), all))
 	must.Words(t, b.String(), "8 done, 1 failed, 1 pending", "b.p.1 (data): b.csv:3: <bad>\n", "paired comparisons",
 		"most relevant columns\n  a.p.0: wind <b> 0.75, column 0 0.25\n", "verdicts that are not good\n  a.p.0: poor: overconfident\n", "warnings\n  a.p.0: too narrow <b>; at a bound\n")
+}
+
+// TestFields checks that each number of a run that is not whole has a field, which says how people see it.
+func TestFields(t *testing.T) {
+	for _, of := range []reflect.Type{reflect.TypeFor[Row](), reflect.TypeFor[Standing](), reflect.TypeFor[PairedComparison](), reflect.TypeFor[DeviceUse]()} {
+		for _, f := range reflect.VisibleFields(of) {
+			path, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if strings.HasSuffix(f.Type.String(), "float64") && f.Type.Kind() != reflect.Map && fields.Named(path).Form == "" {
+				t.Errorf("fit/fields has no field %s of %v", path, of)
+			}
+		}
+	}
 }
 
 // TestReported checks that a row has the kernel that its fit chose, and the scores of the verdict: of the rows

@@ -8,13 +8,14 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/parquet-go/parquet-go"
 
 	"gpfit/batch/rundir"
+	"gpfit/fit/fields"
 	"gpfit/fit/summary"
 	"gpfit/internal/textform"
 )
@@ -146,10 +147,16 @@ func overview(r *rundir.Run, rows []Row) string {
 	}
 	fmt.Fprintf(&b, "run %s%s: %d jobs: %s%s\n\n", r.Dir, name, len(rows), StateText(rows), workerText(r, rows))
 	writeJobs(&b, rows)
-	writeUses(&b, Uses(rows))
+	if uses := Uses(rows); len(uses) > 1 {
+		t := fields.Of(uses, "device", "host", "jobs", "busy_seconds", "jobs_per_second")
+		b.WriteString("\njobs that are done, by device\n" + t.Text())
+	}
 	if metrics := Metrics(rows); len(metrics) > 0 {
-		writeRanks(&b, metrics, Rank(rows, metrics))
-		writePairs(&b, Compare(rows, metrics[:1]), metrics[0])
+		ranks := standingTable(Rank(rows, metrics), metrics, true)
+		b.WriteString("\nkernels by data set, means over splits and seeds\n" + ranks.Text())
+		if pairs := pairTable(Compare(rows, metrics[:1])); len(pairs.Rows) > 0 {
+			fmt.Fprintf(&b, "\npaired comparisons by %s, same data, split and seed; negative: a is better\n%s", metrics[0].Title(), pairs.Text())
+		}
 	}
 	inState := func(state rundir.State, text func(*Row) string) func(*Row) string {
 		return func(row *Row) string {
@@ -195,13 +202,8 @@ func StateText(rows []Row) string {
 }
 
 func writeJobs(b *strings.Builder, rows []Row) {
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "job\tstate\tn\td\tdevice\tNLML\tRMSE\tNLPD\tin 95 %\tevaluations\tseconds\t")
-	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Job, r.State, r.N, r.D, r.Device,
-			textform.Optional(r.NLML, "%.4f"), textform.Optional(r.RMSE, "%.5g"), textform.Optional(r.NLPD, "%.4f"), textform.Percent(r.Coverage95), textform.Optional(r.Values, "%d"), textform.Optional(r.Seconds, "%.2f"))
-	}
-	t.Flush()
+	t := fields.Of(rows, slices.Concat([]string{"job", "state", "n", "d", "device", "nlml"}, fields.Scores, []string{"value_evaluations", "seconds"})...)
+	b.WriteString(t.Text())
 	writeNotes(b, "chosen kernels", rows, mostNotes, func(r *Row) string {
 		if r.Choice == "" {
 			return ""
@@ -249,48 +251,25 @@ func writeNotes(b *strings.Builder, title string, rows []Row, most int, of func(
 	}
 }
 
-func writeRanks(b *strings.Builder, metrics []Measure, ranks []Standing) {
-	b.WriteString("\nkernels by data set, means over splits and seeds\n")
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "data\trank\tkernel\tjobs\t")
+// standingTable returns the table of standings, with the data sets if whole is true.
+func standingTable(standings []Standing, metrics []Measure, whole bool) fields.Table {
+	paths := []string{"rank", "kernel", "jobs"}
+	if whole {
+		paths = slices.Insert(paths, 0, "data")
+	}
 	for _, m := range metrics {
-		fmt.Fprintf(t, "%s\t", m.Title)
+		paths = append(paths, "means."+m.Name)
 	}
-	fmt.Fprintln(t, "± (first)\tin 95 %\tseconds\t")
-	for _, s := range ranks {
-		fmt.Fprintf(t, "%s\t%s\t\n", s.Data, strings.Join(s.cells(metrics), "\t"))
-	}
-	t.Flush()
+	t := fields.Of(standings, append(paths, "standard_error", "coverage95", "seconds")...)
+	t.Rename("standard_error", "± (first)")
+	return t
 }
 
-// cells are the cells of a standing in a table, without its data set.
-func (s *Standing) cells(metrics []Measure) []string {
-	cells := []string{strconv.Itoa(s.Rank), s.Kernel, strconv.Itoa(s.Jobs)}
-	for _, m := range metrics {
-		text := "-"
-		if v, ok := s.Means[m.Name]; ok {
-			text = fmt.Sprintf("%.4f", v)
-		}
-		cells = append(cells, text)
+// pairTable returns the table of comparisons with the columns of the paths in front.
+func pairTable(pairs []PairedComparison, paths ...string) fields.Table {
+	pairs = slices.Clone(pairs)
+	for i := range pairs {
+		pairs[i].Data = cmp.Or(pairs[i].Data, "(all)")
 	}
-	return append(cells, fmt.Sprintf("%.4f", s.StdErr), textform.Percent(s.Coverage95), fmt.Sprintf("%.2f", s.Seconds))
-}
-
-// cells are the cells of a comparison in a table, without its metric.
-func (p *PairedComparison) cells() []string {
-	cells := []string{cmp.Or(p.Data, "(all)"), p.A, p.B, strconv.Itoa(p.Pairs), fmt.Sprintf("%.4f", p.MeanDifference), fmt.Sprintf("%.4f", p.StdErr)}
-	return append(append(cells, textform.Words([]int{p.WinsA, p.WinsB, p.Ties})...), fmt.Sprintf("%.2g", p.SignP))
-}
-
-func writePairs(b *strings.Builder, pairs []PairedComparison, m Measure) {
-	if len(pairs) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\npaired comparisons by %s, same data, split and seed; negative: a is better\n", m.Title)
-	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "data\ta\tb\tpairs\ta − b\t±\ta wins\tb wins\tties\tsign test p\t")
-	for _, p := range pairs {
-		fmt.Fprintln(t, strings.Join(p.cells(), "\t")+"\t")
-	}
-	t.Flush()
+	return fields.Of(pairs, append(paths, "data", "kernel_a", "kernel_b", "pairs", "mean_difference", "standard_error", "wins_a", "wins_b", "ties", "sign_test_p")...)
 }

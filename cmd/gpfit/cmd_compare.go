@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"time"
 
@@ -206,39 +205,15 @@ func dates(e *feature.Encoding) func(float64) time.Time {
 
 // writeTrials writes a row for each fit.
 func writeTrials(e columns.BlockEncoder, trials []compare.Trial) error {
-	b := columns.Block{TextNames: []string{"method", "status", "error"}, Texts: make([][]string, 3), N: len(trials)}
-	add := func(name string, of func(*compare.Trial) float64) {
-		values := make([]float64, len(trials))
-		for i := range trials {
-			values[i] = of(&trials[i])
-		}
-		b.Names, b.Numbers = append(b.Names, name), append(b.Numbers, values)
+	b := columns.Block{N: len(trials)}
+	for _, path := range []string{"method", "status", "error"} {
+		b.TextNames, b.Texts = append(b.TextNames, path), append(b.Texts, output.Texts(trials, path))
 	}
-	for i := range trials {
-		t := &trials[i]
-		for c, text := range []string{t.Method, t.Status, t.Error} {
-			b.Texts[c] = append(b.Texts[c], text)
-		}
+	for _, path := range []string{"fold", "n_train", "n_test", "rmse", "nlpd", "coverage95", "fit_seconds", "predict_seconds", "training_rmse"} {
+		b.Names, b.Numbers = append(b.Names, path), append(b.Numbers, output.Floats(trials, path))
 	}
-	add("fold", func(t *compare.Trial) float64 { return float64(t.Fold) })
-	add("n_train", func(t *compare.Trial) float64 { return float64(t.Train) })
-	add("n_test", func(t *compare.Trial) float64 { return float64(t.Test) })
-	add("rmse", func(t *compare.Trial) float64 { return orNaN(t.RMSE) })
-	add("nlpd", func(t *compare.Trial) float64 { return orNaN(t.NLPD) })
-	add("coverage95", func(t *compare.Trial) float64 { return orNaN(t.Coverage95) })
-	add("fit_seconds", func(t *compare.Trial) float64 { return t.FitSeconds })
-	add("predict_seconds", func(t *compare.Trial) float64 { return t.PredictSeconds })
-	add("training_rmse", func(t *compare.Trial) float64 { return orNaN(t.TrainingRMSE) })
 	if err := e.Encode(&b); err != nil {
 		return err
 	}
 	return e.End()
-}
-
-// orNaN returns a number, or the NaN of a blank cell.
-func orNaN(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
 }

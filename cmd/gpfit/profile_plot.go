@@ -9,6 +9,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit/columns"
+	"gpfit/fit/fields"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/show/plotting"
@@ -76,14 +77,16 @@ func parameterAxis(a *summary.ProfileAxis) plotting.Axis {
 func curveChart(p *summary.Profile, s *summary.ProfileSection, label, axis string) plotting.Chart {
 	x := s.Axes[0].Values
 	c := plotting.Chart{X: parameterAxis(&s.Axes[0]), Y: plotting.Axis{Label: axis}}
-	objective := &plotting.Line{Name: label, X: x, Y: shifted(s, p.Optima[0].Objective, objectiveOf)}
-	lines := []*plotting.Line{objective}
+	lines := []*plotting.Line{{Name: label, X: x, Y: shifted(s, p.Optima[0].Objective, "objective")}}
+	add := func(path string, best float64, color int) {
+		lines = append(lines, &plotting.Line{Name: fields.Named(path).Label, X: x, Y: shifted(s, best, path), Color: color, Dashed: color > 1})
+	}
 	if strings.HasPrefix(p.ObjectiveName, string(problem.NLML)) {
-		lines = append(lines, &plotting.Line{Name: "data fit", X: x, Y: shifted(s, p.Report.DataFit, dataFitOf), Color: 1},
-			&plotting.Line{Name: "complexity", X: x, Y: shifted(s, p.Report.Complexity, complexityOf), Color: 2, Dashed: true})
+		add("data_fit", p.Report.DataFit, 1)
+		add("complexity", p.Report.Complexity, 2)
 	}
 	if p.Report.NegLogPrior != nil {
-		lines = append(lines, &plotting.Line{Name: "negative log prior", X: x, Y: shifted(s, *p.Report.NegLogPrior, negLogPrior), Color: 4, Dashed: true})
+		add("neg_log_prior", *p.Report.NegLogPrior, 4)
 	}
 	for _, line := range slices.Backward(lines) { // the objective on top of a term that equals it
 		c.Layers = append(c.Layers, line)
@@ -114,9 +117,9 @@ func optimaMarks(p *summary.Profile) *plotting.Points {
 	return marks
 }
 
-// shifted returns a number of each point less its value at the best optimum.
-func shifted(s *summary.ProfileSection, best float64, of func(*summary.ProfilePoint) summary.Number) []float64 {
-	out := pointValues(s, of)
+// shifted returns the number at a path of each point less its value at the best optimum.
+func shifted(s *summary.ProfileSection, best float64, path string) []float64 {
+	out := output.Floats(s.Points, path)
 	for i := range out {
 		out[i] -= best
 	}
@@ -149,7 +152,7 @@ func curveRange(lines []*plotting.Line, optima []float64) [2]float64 {
 func contourChart(p *summary.Profile, label string) plotting.Chart {
 	s := &p.Sections[0]
 	x, y := &s.Axes[0], &s.Axes[1]
-	values := shifted(s, p.Optima[0].Objective, objectiveOf)
+	values := shifted(s, p.Optima[0].Objective, "objective")
 	heat := &plotting.Heat{X: x.Values, Y: y.Values, Label: label + " above the best optimum, nats"}
 	for i := range y.Values {
 		row := make([]float64, len(x.Values))
@@ -248,9 +251,14 @@ func writeProfile(w io.Writer, file *output.File, p *summary.Profile) error {
 			keys = columns.Keys{Names: []string{"along"}, Values: [][]string{slices.Repeat([]string{s.Axes[0].Name}, len(s.Points))}}
 		}
 		for _, name := range p.Names {
-			c.Add(name, pointValues(s, func(p *summary.ProfilePoint) summary.Number { return summary.Number(p.Parameters[name]) }))
+			c.Add(name, output.Floats(s.Points, "parameters."+name))
 		}
-		addTerms(&c, s, p)
+		for _, term := range []string{"objective", "nlml", "data_fit", "complexity", "constant", "neg_log_prior"} {
+			if term == "objective" && p.ObjectiveName == string(problem.NLML) || term == "neg_log_prior" && len(p.Report.Priors) == 0 {
+				continue
+			}
+			c.AddSparse(term, output.Floats(s.Points, term))
+		}
 		if p.Show == summary.ProfileFits {
 			c = predicted(&c, s, p)
 		}
@@ -259,47 +267,6 @@ func writeProfile(w io.Writer, file *output.File, p *summary.Profile) error {
 		}
 	}
 	return sheet.End()
-}
-
-// pointValues returns a number of each point.
-func pointValues(s *summary.ProfileSection, of func(*summary.ProfilePoint) summary.Number) []float64 {
-	out := make([]float64, len(s.Points))
-	for k := range s.Points {
-		out[k] = float64(of(&s.Points[k]))
-	}
-	return out
-}
-
-// addTerms adds the objective and its terms.
-func addTerms(c *columns.TargetColumns, s *summary.ProfileSection, p *summary.Profile) {
-	for _, term := range []struct {
-		name  string
-		shown bool
-		of    func(*summary.ProfilePoint) summary.Number
-	}{
-		{"objective", p.ObjectiveName != string(problem.NLML), objectiveOf},
-		{"nlml", true, func(p *summary.ProfilePoint) summary.Number { return p.NLML }},
-		{"data_fit", true, dataFitOf},
-		{"complexity", true, complexityOf},
-		{"constant", true, func(p *summary.ProfilePoint) summary.Number { return p.Constant }},
-		{"neg_log_prior", len(p.Report.Priors) > 0, negLogPrior},
-	} {
-		if term.shown {
-			c.AddSparse(term.name, pointValues(s, term.of))
-		}
-	}
-}
-
-func objectiveOf(p *summary.ProfilePoint) summary.Number  { return p.Objective }
-func dataFitOf(p *summary.ProfilePoint) summary.Number    { return p.DataFit }
-func complexityOf(p *summary.ProfilePoint) summary.Number { return p.Complexity }
-
-// negLogPrior returns the negative log prior at a point, NaN where it is not defined.
-func negLogPrior(p *summary.ProfilePoint) summary.Number {
-	if p.NegLogPrior == nil {
-		return summary.Number(math.NaN())
-	}
-	return *p.NegLogPrior
 }
 
 // predicted repeats the columns of the points for each input of their predictions, and adds

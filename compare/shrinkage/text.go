@@ -3,11 +3,10 @@ package shrinkage
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"gpfit/fit/columns"
+	"gpfit/fit/fields"
 	"gpfit/internal/textform"
 )
 
@@ -15,46 +14,27 @@ import (
 func (r *Result) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "path of %s: %d rows, %s, target %s; %s from %.4g to %.4g\n\n",
-		r.Penalty, r.N, count(len(r.Features), "column"), r.Target, count(len(r.Lambdas), "penalty"), r.Lambdas[0], r.Lambdas[len(r.Lambdas)-1])
+		r.Penalty, r.N, textform.Counted(len(r.Features), "column"), r.Target, textform.Counted(len(r.Lambdas), "penalty", "penalties"), r.Lambdas[0], r.Lambdas[len(r.Lambdas)-1])
 	best := len(r.Lambdas) - 1
 	why := "the smallest penalty, because no validation error is known"
 	if r.Best != nil {
 		best = *r.Best
 		why = "the smallest error by " + r.Validated
 		if r.NValidation > 0 {
-			why = fmt.Sprintf("the smallest error on %s", count(r.NValidation, "held-out row"))
+			why = fmt.Sprintf("the smallest error on %s", textform.Counted(r.NValidation, "held-out row"))
 		}
 	}
 	fmt.Fprintf(&b, "lambda             %.6g, %s\n", r.Lambdas[best], why)
 	fmt.Fprintf(&b, "training RMSE      %s\nvalidation RMSE    %s\ndegrees of freedom %.4g\nintercept          %.6g\n\n",
 		textform.Optional(r.Training[best], "%.6g"), textform.Optional(r.Validation[best], "%.6g"), r.Freedom[best], r.Intercepts[best])
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	head := "column\tweight\tstandardized"
-	if r.Penalty == Lasso {
-		head += "\tenters at lambda"
-	}
-	fmt.Fprintln(t, head)
+	t := fields.Table{Flush: true, Heads: []fields.Head{{Text: "column", Left: true}, {Text: "weight", Left: true}, {Text: "standardized", Left: true}}}
 	for c, name := range r.Features {
-		fmt.Fprintf(t, "%s\t%.6g\t%.4g", name, r.Weights[best][c], r.Standardized[best][c])
-		if r.Penalty == Lasso {
-			fmt.Fprintf(t, "\t%s", r.entry(c))
-		}
-		fmt.Fprintln(t)
+		t.Add(name, fmt.Sprintf("%.6g", r.Weights[best][c]), fmt.Sprintf("%.4g", r.Standardized[best][c]))
 	}
-	t.Flush()
-	return b.String()
-}
-
-// count returns a number with its noun.
-func count(n int, noun string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(noun, "y"):
-		noun = strings.TrimSuffix(noun, "y") + "ies"
-	default:
-		noun += "s"
+	if r.Penalty == Lasso {
+		t.Column(fields.Head{Text: "enters at lambda", Left: true}, r.entry)
 	}
-	return strconv.Itoa(n) + " " + noun
+	return b.String() + t.Text()
 }
 
 // entry is the largest λ at which the weight of a column is not 0.

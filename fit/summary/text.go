@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/template"
 
+	"gpfit/fit/fields"
 	"gpfit/fit/problem"
 	"gpfit/internal/textform"
 )
@@ -23,15 +24,32 @@ var (
 	updateTemplate string
 
 	reportText = textform.Template(reportTemplate, template.FuncMap{
-		"criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "foundOptima": foundOptima,
-		"label": problem.ObjectiveLabel, "likelyModes": likelyModes, "minimizes": minimizes, "original": original, "parts": parts, "state": StateText, "status": StatusText, "step": StepText, "withoutPrior": withoutPrior,
+		"criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "label": problem.ObjectiveLabel, "likelyModes": likelyModes, "lines": lines, "minimizes": minimizes,
+		"optimaParameters": OptimaParameters, "optimaTable": OptimaTable, "parameterTable": ParameterTable, "pathTable": PathTable, "relevanceTable": RelevanceTable,
+		"scoreLines": scoreLines, "scores": scoreText, "state": StateText, "status": StatusText, "under": under, "withoutPrior": withoutPrior,
 	})
 	profileText = textform.Template(profileTemplate, template.FuncMap{
 		"label": problem.ObjectiveLabel, "last": func(values []float64) float64 { return values[len(values)-1] }, "minima": minima,
 		"point": func(axes []ProfileAxis, p ProfilePoint) string { return PointName(axes, &p) },
 	})
-	updateText = textform.Template(updateTemplate, template.FuncMap{"advice": func(texts []string) string { return strings.Join(texts, "; ") }})
+	updateText = textform.Template(updateTemplate, template.FuncMap{"scoreLines": scoreLines, "advice": func(texts []string) string { return strings.Join(texts, "; ") }})
 )
+
+// under returns a table as lines, "" without rows.
+func under(t fields.Table) string {
+	if len(t.Rows) == 0 {
+		return ""
+	}
+	return "\n" + strings.TrimSuffix(t.Text(), "\n")
+}
+
+// lines returns a table as lines after an empty line.
+func lines(t fields.Table) string {
+	if text := under(t); text != "" {
+		return "\n" + text
+	}
+	return ""
+}
 
 // Text returns the report as text for people.
 func (r *Report) Text() string { return strings.TrimLeft(reportText(r), "\n") }
@@ -142,17 +160,6 @@ func likelyModes(p *PosteriorReport) (out []PosteriorMode) {
 	}
 	if len(out) < 2 {
 		return nil
-	}
-	return out
-}
-
-// foundOptima returns the numbers of the optima whose parameters the text lists, four at most.
-func foundOptima(optima []OptimumReport) []int {
-	var out []int
-	for i, o := range optima {
-		if !o.Dropped && len(out) < 4 {
-			out = append(out, i)
-		}
 	}
 	return out
 }

@@ -77,11 +77,3 @@ func Optional[T any](v *T, format string) string {
 	}
 	return fmt.Sprintf(format, *v)
 }
-
-// Percent returns a share in percent, "-" without one.
-func Percent(share *float64) string {
-	if share == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f %%", 100**share)
-}

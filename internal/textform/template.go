@@ -16,8 +16,8 @@ import (
 func Template(text string, own template.FuncMap) func(v any) string {
 	parsed := sync.OnceValue(func() *template.Template {
 		all := template.FuncMap{
-			"cell": cell, "counted": Counted, "firstLine": FirstLine, "has": has, "join": join, "min": func(a, b int) int { return min(a, b) },
-			"percent": func(share float64) float64 { return 100 * share }, "printable": Printable, "printf": printf, "widest": widest,
+			"cell": cell, "counted": Counted, "firstLine": FirstLine, "has": has, "join": Join, "min": func(a, b int) int { return min(a, b) },
+			"percent": func(share float64) float64 { return 100 * share }, "printable": Printable, "printf": printf, "widest": Widest,
 		}
 		maps.Copy(all, own)
 		return template.Must(template.New("").Funcs(all).Parse(text))
@@ -67,8 +67,8 @@ func has(in any, key string) bool {
 	return false
 }
 
-// join writes numbers in a format, with commas between.
-func join(format string, values []float64) string {
+// Join writes numbers in a format, with commas between.
+func Join(format string, values []float64) string {
 	words := make([]string, len(values))
 	for i, v := range values {
 		words[i] = fmt.Sprintf(format, v)
@@ -76,9 +76,9 @@ func join(format string, values []float64) string {
 	return strings.Join(words, ", ")
 }
 
-// widest returns the number of characters of the longest of names, which are texts or lists of
+// Widest returns the number of characters of the longest of names, which are texts or lists of
 // texts, or least if that is more.
-func widest(least int, names ...any) int {
+func Widest(least int, names ...any) int {
 	for _, name := range names {
 		list, ok := name.([]string)
 		if !ok {

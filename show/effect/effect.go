@@ -142,16 +142,22 @@ func (c *Variable) TypicalText() string {
 // Values returns n equally spaced values from the smallest to the largest training value, or
 // all categories.
 func (c *Variable) Values(n int) []float64 {
-	if c.Categories != nil {
-		n = len(c.Categories)
+	if c.Categories == nil {
+		return Spaced(c.Low, c.High, n)
 	}
+	values := make([]float64, len(c.Categories))
+	for i := range values {
+		values[i] = float64(i)
+	}
+	return values
+}
+
+// Spaced returns n values from low to high at equal distances.
+func Spaced(low, high float64, n int) []float64 {
 	values := make([]float64, n)
 	for i := range values {
-		if values[i] = float64(i); c.Categories != nil {
-			continue
-		}
 		share := float64(i) / float64(n-1)
-		values[i] = c.Low*(1-share) + c.High*share
+		values[i] = low*(1-share) + high*share
 	}
 	return values
 }
@@ -200,8 +206,16 @@ func (c *Variable) Relevance(byFeature map[int]float64) float64 {
 	return most
 }
 
-// ByRelevance returns the indices of columns in descending order of their relevance to the
-// predictions (see [gp.Relevance]), of at most n of them.
+// Order returns the indices of columns in descending order of their relevance.
+func Order(columns []Variable, byFeature map[int]float64) []int {
+	order := matrixrows.All(len(columns))
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(columns[b].Relevance(byFeature), columns[a].Relevance(byFeature))
+	})
+	return order
+}
+
+// ByRelevance is [Order] for the relevance to the predictions (see [gp.Relevance]), of at most n columns.
 func ByRelevance(ctx context.Context, m *gp.Model, columns []Variable, threads, n int) ([]int, error) {
 	scores, err := gp.Relevance(ctx, m, threads)
 	if err != nil {
@@ -211,11 +225,7 @@ func ByRelevance(ctx context.Context, m *gp.Model, columns []Variable, threads, 
 	for at, score := range scores { // nil if there are too many columns to know
 		byFeature[m.Columns[at]] = score
 	}
-	order := matrixrows.All(len(columns))
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(columns[b].Relevance(byFeature), columns[a].Relevance(byFeature))
-	})
-	return order[:min(n, len(order))], nil
+	return Order(columns, byFeature)[:min(n, len(columns))], nil
 }
 
 // Axis returns the axis of the column's values.

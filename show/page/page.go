@@ -15,6 +15,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"gpfit/fit/fields"
+	"gpfit/show/plotting"
 )
 
 var (
@@ -29,13 +32,13 @@ var (
 		"style": func() template.CSS { return template.CSS(style) },
 		// The section of characters keeps the page XML, too.
 		"script": func() template.JS { return template.JS("//<![CDATA[\n" + script + "//]]>") },
-		"anchor": anchor,
+		"anchor": anchor, "barWidth": barWidth,
 	}).Parse(layout))
 )
 
-// PictureWidth is the width of pictures in centimetres. On a telephone of 390 pixels, text
+// pictureWidth is the width of pictures in centimetres. On a telephone of 390 pixels, text
 // of 10 points in them has more than 10 pixels.
-const PictureWidth = 12
+const pictureWidth = 12
 
 // Page is a page: what it is about in a few sentences, then its sections.
 type Page struct {
@@ -59,99 +62,33 @@ type Section struct {
 	Pictures []Picture
 	// WhatIf holds the numbers of which the script makes controls that predict a row; nil for none.
 	WhatIf json.RawMessage
-	Grids  []Grid
+	Tables []fields.Table
 }
 
 // Empty reports whether the section has nothing but a title.
 func (s *Section) Empty() bool {
-	return len(s.Notes) == 0 && len(s.Points) == 0 && len(s.Pictures) == 0 && len(s.Grids) == 0 && s.WhatIf == nil
+	return len(s.Notes) == 0 && len(s.Points) == 0 && len(s.Pictures) == 0 && len(s.Tables) == 0 && s.WhatIf == nil
 }
 
 // Remark is an element of a list: a statement, and what to do about it.
 type Remark struct{ Text, Advice string }
+
+// The heights of pictures in centimetres.
+const Wide, Square = 8, 10
+
+// Draw adds a picture of a chart. caption stands above it, and alt describes it.
+func (s *Section) Draw(caption, alt string, height float64, chart plotting.Chart) error {
+	f := plotting.Figure{Alt: alt, Size: plotting.Size{Width: pictureWidth, Height: height}, Charts: []plotting.Chart{chart}}
+	svg, err := f.SVG()
+	s.Pictures = append(s.Pictures, Picture{SVG: svg, Caption: caption})
+	return err
+}
 
 // Picture is a picture with its caption.
 type Picture struct {
 	// SVG is an svg element with a text for people who cannot see it, as package
 	// plotting draws it: its texts are escaped, and it takes its colours from the page.
 	SVG, Caption string
-}
-
-// Grid is a table. It scrolls sideways within its box where the page is too narrow.
-type Grid struct {
-	Caption string
-	Heads   []Head
-	Rows    []GridRow
-	// Folded hides the table until the reader opens it.
-	Folded bool
-}
-
-// Head is the head of a column of a table.
-type Head struct {
-	Text string
-	// Words says that the column holds words, which begin at the left; numbers end at the
-	// right. Wrap allows line breaks.
-	Words, Wrap bool
-}
-
-// GridRow is a row of a table.
-type GridRow struct {
-	Cells []Cell
-	// Best and Bad make the row stand out.
-	Best, Bad bool
-}
-
-// Cell is a cell of a table.
-type Cell struct {
-	Text string
-	// Bar is the length of a bar behind the text, from 0 to 1; 0 draws none.
-	Bar float64
-}
-
-// Percent returns the length of the bar for the style of the cell.
-func (c Cell) Percent() string { return fmt.Sprintf("%.4g%%", 100*min(max(c.Bar, 0), 1)) }
-
-// Words returns the heads of columns of words.
-func Words(texts ...string) []Head {
-	heads := Numbers(texts...)
-	for i := range heads {
-		heads[i].Words = true
-	}
-	return heads
-}
-
-// Numbers returns the heads of columns of numbers.
-func Numbers(texts ...string) []Head {
-	heads := make([]Head, len(texts))
-	for i, text := range texts {
-		heads[i].Text = text
-	}
-	return heads
-}
-
-// NewRow returns a row of plain cells.
-func NewRow(texts ...string) GridRow {
-	line := GridRow{Cells: make([]Cell, len(texts))}
-	for i, text := range texts {
-		line.Cells[i].Text = text
-	}
-	return line
-}
-
-// Add adds a row of plain cells.
-func (g *Grid) Add(texts ...string) { g.Rows = append(g.Rows, NewRow(texts...)) }
-
-// Head returns the head of column i.
-func (g Grid) Head(i int) Head {
-	if i < len(g.Heads) {
-		return g.Heads[i]
-	}
-	return Head{}
-}
-
-// Filled returns the grids that have rows.
-func Filled(grids ...Grid) []Grid {
-	return slices.DeleteFunc(grids, func(g Grid) bool { return len(g.Rows) == 0 })
 }
 
 // Numbers returns the JSON of WhatIf for a script element; encoding/json escapes what could end it.
@@ -165,9 +102,15 @@ func (p *Page) Write(w io.Writer) error {
 	shown := *p
 	shown.Sections = nil
 	for _, s := range p.Sections {
-		if !s.Empty() {
-			shown.Sections = append(shown.Sections, s)
+		if s.Empty() {
+			continue
 		}
+		tables := make([]fields.Table, len(s.Tables))
+		for i, t := range s.Tables {
+			tables[i] = even(t)
+		}
+		s.Tables = tables
+		shown.Sections = append(shown.Sections, s)
 	}
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	if err := parsed.Execute(buffered, &shown); err != nil {
@@ -175,6 +118,26 @@ func (p *Page) Write(w io.Writer) error {
 	}
 	return buffered.Flush()
 }
+
+// even returns the table with a cell in each row for each head, and the notes as cells of a last column.
+func even(t fields.Table) fields.Table {
+	out := fields.Table{Caption: t.Caption, Folded: t.Folded, Heads: slices.Clone(t.Heads)}
+	noted := slices.ContainsFunc(t.Rows, func(r fields.Row) bool { return r.Note != "" })
+	if noted {
+		out.Heads = append(out.Heads, fields.Words("remark")...)
+	}
+	for _, r := range t.Rows {
+		r.Cells = append(slices.Clone(r.Cells), make([]fields.Cell, len(out.Heads)-len(r.Cells))...)
+		if noted {
+			r.Cells[len(t.Heads)].Text = r.Note
+		}
+		out.Rows = append(out.Rows, r)
+	}
+	return out
+}
+
+// barWidth returns the length of the bar of a cell for its style.
+func barWidth(bar float64) string { return fmt.Sprintf("%.4g%%", 100*min(max(bar, 0), 1)) }
 
 // anchor returns the name of section i for links within the page.
 func anchor(i int) string { return fmt.Sprintf("s%d", i+1) }

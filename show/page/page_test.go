@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/fields"
 	"gpfit/internal/must"
 )
 
@@ -16,9 +17,10 @@ func TestWrite(t *testing.T) {
 		Sections: []Section{
 			{Title: "Nothing"},
 			{Title: "Points", Points: []Remark{{"It is <script>alert(1)</script>.", "Do \"this\"."}}},
-			{Title: "Table", Grids: []Grid{
-				{Caption: "c <d>", Heads: append(Words("name"), Numbers("v")...), Rows: []GridRow{{Cells: []Cell{{Text: "</td><script>"}, {Text: "1", Bar: 0.25}}, Best: true}}},
-				{Caption: "more", Heads: Numbers("v"), Rows: []GridRow{NewRow("2")}, Folded: true},
+			{Title: "Table", Tables: []fields.Table{
+				{Caption: "c <d>", Heads: append(fields.Words("name"), fields.Numbers("v")...), Rows: []fields.Row{
+					{Cells: []fields.Cell{{Text: "</td><script>"}, {Text: "1", Bar: 0.25}}, Best: true}, {Cells: []fields.Cell{{Text: "short"}}, Note: "<noted>"}}},
+				{Caption: "more", Heads: fields.Numbers("v"), Rows: []fields.Row{{Cells: []fields.Cell{{Text: "2"}}}}, Folded: true},
 			}},
 			{Title: "Pictures", Pictures: []Picture{{SVG: `<svg class="plot"></svg>`, Caption: "x < y"}}},
 			{Title: "Controls", WhatIf: must.Get(json.Marshal(map[string]string{"name": "</script>"}))(t)},
@@ -33,7 +35,7 @@ func TestWrite(t *testing.T) {
 	for _, want := range []string{
 		"<title>a &lt;b&gt;</title>", `<p class="headline">First &lt;i&gt;.</p>`, `<p class="second">Second.</p>`, "by &amp; for",
 		"&lt;script&gt;alert(1)", `<span class="advice">Do &#34;this&#34;.</span>`, `<tr class="best">`, "&lt;/td&gt;&lt;script&gt;",
-		`style="width: 25%"`, "<details><summary>more</summary>", `<svg class="plot"></svg>`, "x &lt; y", `<a href="#s2">Table</a>`, `<section id="s2">`,
+		`style="width: 25%"`, "<details><summary>more</summary>", `<td class="words">short</td><td></td><td class="words">&lt;noted&gt;</td>`, `<svg class="plot"></svg>`, "x &lt; y", `<a href="#s2">Table</a>`, `<section id="s2">`,
 		"prefers-color-scheme: dark", "@media print", `name="viewport"`,
 	} {
 		if !strings.Contains(text, want) {

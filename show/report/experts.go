@@ -1,9 +1,11 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	"gpfit/fit/fields"
 	"gpfit/gp"
 	"gpfit/internal/textform"
 	"gpfit/method/experts"
@@ -11,8 +13,10 @@ import (
 )
 
 // localExperts shows how local experts divide the rows, and says what they lack.
-func localExperts(s *subject) (page.Section, error) {
-	section, p := page.Section{Title: "Local experts"}, s.experts
+type localExperts struct{ *subject }
+
+func (e *localExperts) section(context.Context) (page.Section, error) {
+	section, p := page.Section{Title: "Local experts"}, e.experts
 	if p == nil {
 		return section, nil
 	}
@@ -21,11 +25,11 @@ func localExperts(s *subject) (page.Section, error) {
 		ruleText(p), "All experts share the parameters.",
 		"Experts have no terms of a sum of kernels, no joint draws, no covariances and no weights, so the page does not show terms.",
 	}
-	if s.Rows != nil {
-		section.Notes = append(section.Notes, "The scores of this page are those of "+s.Rows.Of+", so the table of experts has none. A page without DATA has leave-one-out scores of each expert.")
+	if e.Rows != nil {
+		section.Notes = append(section.Notes, "The scores of this page are those of "+e.Rows.Of+", so the table of experts has none. A page without DATA has leave-one-out scores of each expert.")
 	}
-	grid, err := s.expertsGrid()
-	section.Grids = page.Filled(grid, ruleScores(p))
+	table, err := e.list()
+	section.Tables = fields.Filled(table, ruleScores(p))
 	return section, err
 }
 
@@ -48,32 +52,29 @@ func ruleWords(p *experts.Partition) string {
 	return text + "."
 }
 
-// expertsGrid lists the experts with the leave-one-out scores of their rows.
-func (s *subject) expertsGrid() (page.Grid, error) {
-	rows, err := experts.Blocks(s.model.State, s.model.Points())
-	grid := page.Grid{Caption: "Experts", Heads: page.Numbers("expert", "rows")}
-	scored := s.Rows == nil && len(s.scores) > 0
-	if scored {
-		grid.Caption += ", with leave-one-out scores of their rows in the units of the target"
-		for i := range s.scores {
-			for _, name := range []string{"RMSE", "NLPD", "in the 95 % interval"} {
-				grid.Heads = append(grid.Heads, page.Numbers(s.scores[i].named(name))...)
-			}
+// list lists the experts with the leave-one-out scores of their rows.
+func (e *localExperts) list() (fields.Table, error) {
+	rows, err := experts.Blocks(e.model.State, e.model.Points())
+	t := fields.Table{Caption: "Experts", Heads: fields.Numbers("expert", "rows")}
+	scored := e.scores
+	if e.Rows != nil {
+		scored = nil
+	}
+	for i := range scored {
+		t.Caption = "Experts, with leave-one-out scores of their rows in the units of the target"
+		for _, head := range scoreHeads() {
+			head.Text = scored[i].named(head.Text)
+			t.Heads = append(t.Heads, head)
 		}
 	}
 	for k, own := range rows {
 		cells := []string{fmt.Sprint(k), fmt.Sprint(len(own))}
-		for i := range s.scores {
-			if scored {
-				one := summaryOf(&s.scores[i].LeaveOneOut, own)
-				cells = append(cells, number(one.RMSE), number(one.NLPD), percent(one.Coverage95))
-			}
+		for i := range scored {
+			cells = append(cells, scoreTexts(summaryOf(&scored[i].LeaveOneOut, own))...)
 		}
-		line := page.NewRow(cells...)
-		line.Cells[1].Bar = float64(len(own)) / float64(slices.Max(s.experts.Sizes))
-		grid.Rows = append(grid.Rows, line)
+		t.Add(cells...).Cells[1].Bar = float64(len(own)) / float64(slices.Max(e.experts.Sizes))
 	}
-	return grid, err
+	return t, err
 }
 
 // summaryOf returns the scores of some rows.
@@ -87,11 +88,11 @@ func summaryOf(l *gp.LeaveOneOut, rows []int) gp.LeaveOneOutSummary {
 }
 
 // ruleScores compares the rules on training rows.
-func ruleScores(p *experts.Partition) page.Grid {
-	grid := page.Grid{Caption: "Rules on training rows that they leave out, in units of the scaled target", Heads: append(page.Words("rule"), page.Numbers("rows", "RMSE", "NLPD", "in the 95 % interval")...)}
+func ruleScores(p *experts.Partition) fields.Table {
+	t := fields.Of(p.Scores, slices.Concat([]string{"combine", "rows"}, fields.Scores)...)
+	t.Caption = "Rules on training rows that they leave out, in units of the scaled target"
 	for i, one := range p.Scores {
-		grid.Add(string(one.Combine), fmt.Sprint(one.Rows), number(one.RMSE), number(one.NLPD), percent(one.Coverage95))
-		grid.Rows[i].Best = one.Combine == p.Combine
+		t.Rows[i].Best = one.Combine == p.Combine
 	}
-	return grid
+	return t
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -29,35 +30,41 @@ const (
 )
 
 // findings lists the warnings, each with advice.
-func findings(s *subject) (page.Section, error) {
+type findings struct {
+	*subject
+	points []page.Remark
+}
+
+func (f *findings) section(context.Context) (page.Section, error) {
 	section := page.Section{Title: "Warnings and advice"}
-	add := func(text, advice string) {
-		section.Points = append(section.Points, page.Remark{Text: text, Advice: advice})
+	for _, w := range f.verdict.Warnings {
+		f.add(sentence(w), "")
 	}
-	for _, w := range s.verdict.Warnings {
-		add(sentence(w), "")
+	for _, w := range f.fit.Warnings {
+		f.add(sentence(page.WithoutFolders(w, f.Record.Data)), "")
 	}
-	for _, w := range s.Record.Report.Warnings {
-		add(sentence(page.WithoutFolders(w, s.Record.Data)), "")
-	}
-	for _, u := range s.Record.Updates {
+	for _, u := range f.Record.Updates {
 		for _, text := range u.Advice {
-			add(sentence(text), "Tune the parameters again on all rows.")
+			f.add(sentence(text), "Tune the parameters again on all rows.")
 		}
 	}
-	if s.unscored != "" {
-		add("There are no scores: "+s.unscored+".", "Score rows that the fit has not seen.")
+	if f.unscored != "" {
+		f.add("There are no scores: "+f.unscored+".", "Score rows that the fit has not seen.")
 	}
-	listOutlying(s, add)
-	for i := range s.scores {
-		s.scores[i].judgeMiddle(add)
-		s.scores[i].findFar(add)
+	f.listOutlying()
+	for i := range f.scores {
+		f.judgeMiddle(&f.scores[i])
+		f.findFar(&f.scores[i])
 	}
-	s.judgeColumns(add)
-	if len(section.Points) == 0 {
+	f.judgeColumns()
+	if section.Points = f.points; f.points == nil {
 		section.Notes = []string{"There are none."}
 	}
 	return section, nil
+}
+
+func (f *findings) add(text, advice string) {
+	f.points = append(f.points, page.Remark{Text: text, Advice: advice})
 }
 
 // sentence returns a text that begins with a capital letter and ends with a point. Words
@@ -78,18 +85,18 @@ func sentence(text string) string {
 }
 
 // judgeMiddle warns of errors that are not normal although the 95 % intervals are right.
-func (c *scores) judgeMiddle(add func(text, advice string)) {
+func (f *findings) judgeMiddle(c *scores) {
 	// The number of rows within is binomial if the errors are independent.
 	n, inside := float64(c.summary.N), math.Round(c.summary.Coverage50*float64(c.summary.N))
 	if b := (distuv.Binomial{N: n, P: 0.5}); summary.NewCalibration(c.summary.Coverage95, c.summary.N) == "" && n >= fewRows && 1-b.CDF(inside-1) < 0.005 {
-		add(c.named(fmt.Sprintf("%.1f %% of the rows are in their 50 %% interval: most errors are smaller than the normal distribution says, and a few are larger.", 100*c.summary.Coverage50)),
+		f.add(c.named(fmt.Sprintf("%.1f %% of the rows are in their 50 %% interval: most errors are smaller than the normal distribution says, and a few are larger.", 100*c.summary.Coverage50)),
 			"Look at the rows with large errors; intervals of other probabilities than 95 % are off.")
 	}
 }
 
 // listOutlying names the training rows to which option robust gave a noise variance of their own.
-func listOutlying(s *subject, add func(text, advice string)) {
-	robust := s.Record.Report.Robust
+func (f *findings) listOutlying() {
+	robust := f.fit.Robust
 	if robust == nil || len(robust.Rows) == 0 {
 		return
 	}
@@ -105,11 +112,11 @@ func listOutlying(s *subject, add func(text, advice string)) {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	text := textform.Counted(len(robust.Rows), "row does not fit and has a noise variance of its own", "rows do not fit and have noise variances of their own")
-	add(text+"; by their number from 0 and standard deviations off: "+strings.Join(parts, ", ")+".", "Check whether they are mistakes in the table. The scores below count them, the verdict does not.")
+	f.add(text+"; by their number from 0 and standard deviations off: "+strings.Join(parts, ", ")+".", "Check whether they are mistakes in the table. The scores below count them, the verdict does not.")
 }
 
 // findFar names the rows whose errors are far larger than their standard deviations.
-func (c *scores) findFar(add func(text, advice string)) {
+func (f *findings) findFar(c *scores) {
 	var far []int
 	for i, z := range c.Standardized {
 		if math.Abs(z) > farOff {
@@ -128,25 +135,25 @@ func (c *scores) findFar(add func(text, advice string)) {
 	if len(far) > mostFar {
 		text += ", …"
 	}
-	add(c.named(text+". Rows count from 0."), "Check whether they are mistakes in the table.")
+	f.add(c.named(text+". Rows count from 0."), "Check whether they are mistakes in the table.")
 }
 
 // judgeColumns names columns of the table that the predictions ignore.
-func (s *subject) judgeColumns(add func(text, advice string)) {
+func (f *findings) judgeColumns() {
 	var names []string
-	for _, a := range s.axes {
-		if a.relevance < ignored && !s.warned(a.Name) {
+	for _, a := range f.axes {
+		if a.relevance < ignored && !f.warned(a.Name) {
 			names = append(names, a.Name)
 		}
 	}
-	if len(names) > 0 && len(names) < len(s.axes) {
-		add("The predictions ignore "+strings.Join(names, ", ")+".", "A fit without these columns (option features) is faster and may predict as well.")
+	if len(names) > 0 && len(names) < len(f.axes) {
+		f.add("The predictions ignore "+strings.Join(names, ", ")+".", "A fit without these columns (option features) is faster and may predict as well.")
 	}
 }
 
 // warned reports whether a warning of the fit says that a column does not matter.
-func (s *subject) warned(column string) bool {
-	return slices.ContainsFunc(s.Record.Report.Warnings, func(text string) bool {
+func (f *findings) warned(column string) bool {
+	return slices.ContainsFunc(f.fit.Warnings, func(text string) bool {
 		return strings.Contains(text, "not matter") && strings.Contains(text, fmt.Sprintf("%q", column))
 	})
 }

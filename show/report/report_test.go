@@ -15,6 +15,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/dataset"
+	"gpfit/fit/fields"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
@@ -116,7 +117,7 @@ func TestLeaveOneOut(t *testing.T) {
 	s := left.Summary()
 	must.Words(t, html,
 		o.Report.Verdict.Headline+".", fmt.Sprintf("on 60 training rows left out one by one the error (RMSE) is %.4g, ", s.RMSE), fmt.Sprintf("the 95 %% intervals hold %.1f %% of these rows.", 100*s.Coverage95),
-		"Leave-one-out predicts each training row from all the others", "<td>60</td>", number(s.NLPD), number(s.RMSE), "mask.csv:1", "of t.csv, by gpfit test",
+		"Leave-one-out predicts each training row from all the others", "<td>60</td>", fields.Named("nlpd").Text(s.NLPD), number(s.RMSE), "mask.csv:1", "of t.csv, by gpfit test",
 		"&lt;script&gt;alert", "starts led to this optimum", `class="bar"`, "The fit is converged",
 		`<td class="words">lengthscale[b]</td>`, `<td class="words">noise_variance</td>`)
 	if got := pictures(p); got["Predictions"] != 4 || got["Effect of each column"] != 2 || got["Terms of the kernel"] != 0 {
@@ -143,7 +144,7 @@ func TestHeldOut(t *testing.T) {
 	selfContained(t, html)
 	test := o.Report.Test
 	must.Words(t, html, o.Report.Verdict.Headline, "on 40 held-out rows", fmt.Sprintf("%.4g", test.RMSE),
-		number(test.RMSE), number(float64(test.NLPD)))
+		number(test.RMSE), fields.Named("nlpd").Text(test.NLPD))
 }
 
 // TestFarTrainingRow checks that a page names training rows that are far off, whereas the verdict advises
@@ -210,7 +211,7 @@ func TestMixture(t *testing.T) {
 	_, html := written(t, about)
 	selfContained(t, html)
 	must.Words(t, html,
-		fmt.Sprintf("the 95 %% intervals hold %s of these rows", shares[2]), "<td>"+number(nlpd)+"</td>", "its z has the same probability",
+		fmt.Sprintf("the 95 %% intervals hold %s of these rows", shares[2]), "<td>"+fields.Named("nlpd").Text(nlpd)+"</td>", "its z has the same probability",
 		fmt.Sprintf("%s of rows in the 50 %% interval, %s in the 90 %% interval, %s in the 95 %% interval", shares...))
 }
 
@@ -266,7 +267,7 @@ func kinds() map[string]kind {
 	out["several targets"] = kind{several, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}, []string{"on 50 training rows left out one by one", "q: Calibration"}}
 	out["additive"] = kind{table(50), problem.Options{Mean: "zero", Kernel: "rbf(dims=0) + linear(dims=1)"}, []string{"Terms of the kernel", "rbf(dims=", `aria-label="Term k1 of y &amp; z along &lt;script&gt;`, "Term k2 of y &amp; z along b"}}
 	out["mean"] = kind{table(50), problem.Options{Kernel: "rbf + matern52", Mean: "linear"}, []string{`<td class="words">mean</td>`, "linear"}}
-	out["posterior"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20}, []string{"posterior mean", "predictions of new rows average over draws", ", by laplace"}}
+	out["posterior"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20}, []string{"Draws of the parameters from their posterior", "predictions of new rows average over draws", ", by laplace"}}
 	out["leave-one-out"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf", Objective: problem.LOO}, []string{"at loo", "The fit chose its parameters by these scores"}}
 	out["standard errors"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf", StdErrors: true, HoldOut: 0.2}, []string{"standard error", "Scores that the fit reported", "held out"}}
 	out["experts"] = kind{table(60), problem.Options{Mean: "zero", Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:3"}, []string{
@@ -284,6 +285,11 @@ func kinds() map[string]kind {
 	}
 	out["known noise"] = kind{known, problem.Options{Mean: "zero", Kernel: "rbf"}, []string{"known noise variances", "column noise_variance"}}
 	out["without noise"] = kind{table(20), problem.Options{Mean: "zero", Kernel: "matern12(dims=0)", NoNoise: true}, nil}
+	series := problem.Data{N: 30, D: 1, FeatureNames: []string{"day"}, TargetName: "y"}
+	for i := range series.N {
+		series.X, series.Y = append(series.X, float64(i)), append(series.Y, math.Sin(float64(i)/5))
+	}
+	out["series"] = kind{series, problem.Options{Mean: "zero", Kernel: "matern52"}, []string{"its forecast: at 34.8"}}
 	out["encoded"] = kind{encoded(), problem.Options{Mean: "zero", Kernel: "rbf(ard)"}, []string{"How the columns of the table were read", "Effect of when on y: lowest", "Effect of colour on y", "Effect of old on y", ">red &lt;b&gt;<", "2024-"}}
 	return out
 }
@@ -307,14 +313,18 @@ func encoded() problem.Data {
 	return d
 }
 
-// TestKinds checks that every kind of model has a page with its parts.
+// TestKinds checks that every kind of model has a page with its parts, and that some kind shows each panel.
 func TestKinds(t *testing.T) {
+	shown := map[string]bool{}
 	for name, c := range kinds() {
 		t.Run(name, func(t *testing.T) {
 			_, o := outcome(t, c.data, c.options)
 			p, html := written(t, subjectOf(t, o))
 			selfContained(t, html)
 			must.Words(t, html, c.want...)
+			for _, section := range p.Sections {
+				shown[section.Title] = shown[section.Title] || !section.Empty()
+			}
 			if got := pictures(p); got["Effect of each column"] == 0 {
 				t.Errorf("pictures %v", got)
 			}
@@ -325,6 +335,11 @@ func TestKinds(t *testing.T) {
 			must.Words(t, html, "The model has no report of its fit")
 			selfContained(t, html)
 		})
+	}
+	for title, some := range shown {
+		if !some {
+			t.Errorf("no kind of model shows the panel %q: add one to kinds", title)
+		}
 	}
 }
 
@@ -382,18 +397,18 @@ func TestCertain(t *testing.T) {
 // TestUnscored checks that a page says why there are no scores.
 func TestUnscored(t *testing.T) {
 	_, o := outcome(t, table(30), problem.Options{Mean: "zero", Kernel: "rbf"})
-	s := &subject{Subject: subjectOf(t, o), model: o.Model}
-	if err := s.explain(t.Context(), errors.New("too close to singular")); err != nil || s.unscored != "too close to singular" {
-		t.Errorf("%v, %q", err, s.unscored)
+	if undefined := errors.New("too close to singular"); fatal(t.Context(), undefined) {
+		t.Error("an undefined score is no page")
 	}
-	s.Record.Report.Verdict = &summary.Verdict{Level: summary.Unknown, Headline: "unknown"}
-	s.verdict = s.judge()
+	if lost := (&device.LostError{Device: "cuda:0", Err: errors.New("gone")}); !fatal(t.Context(), fmt.Errorf("row 3: %w", lost)) {
+		t.Error("a lost device is no error")
+	}
+	s := must.Get(newSubject(subjectOf(t, o)))(t)
+	s.unscored = "too close to singular"
+	s.fit.Verdict = &summary.Verdict{Level: summary.Unknown, Headline: "unknown"}
+	s.verdict = s.judge(s)
 	if got := s.headline(); len(got) != 2 || got[1] != "The page has no scores: too close to singular." {
 		t.Error(got)
-	}
-	lost := &device.LostError{Device: "cuda:0", Err: errors.New("gone")}
-	if err := s.explain(t.Context(), lost); !errors.Is(err, error(lost)) {
-		t.Errorf("a lost device is not an error: %v", err)
 	}
 }
 
@@ -413,11 +428,11 @@ func TestBinomialRange(t *testing.T) {
 // TestEffects checks the middle row and the effects against predictions made by hand.
 func TestEffects(t *testing.T) {
 	_, o := outcome(t, encoded(), problem.Options{Mean: "zero", Kernel: "rbf(ard)"})
-	s := &subject{Subject: subjectOf(t, o), model: o.Model}
-	must.Do(t, s.rank(t.Context()))
-	must.Do(t, s.vary(t.Context()))
+	s := must.Get(newSubject(subjectOf(t, o)))(t)
+	s.columns = must.Get(findColumns(t.Context(), s))(t)
+	curves := must.Get((&effects{s}).curves(t.Context()))(t)
 	found := false
-	for _, e := range s.effects {
+	for _, e := range curves {
 		if e.along.Name != "colour" {
 			continue
 		}
@@ -427,7 +442,7 @@ func TestEffects(t *testing.T) {
 		must.Within(t, e.Mean[1], p.Mean[0], 1e-12, "effect")
 		must.Within(t, e.StdLatent[1], p.StdLatent[0], 1e-12, "its standard deviation")
 	}
-	if !found || len(s.effects) != 3 {
-		t.Errorf("%d effects", len(s.effects))
+	if !found || len(curves) != 3 {
+		t.Errorf("%d effects", len(curves))
 	}
 }

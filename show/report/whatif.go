@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -48,15 +49,17 @@ type slider struct {
 }
 
 // whatIf lets the reader change a row and see the prediction.
-func whatIf(s *subject) (page.Section, error) {
-	m := s.model
+type whatIf struct{ *subject }
+
+func (w *whatIf) section(context.Context) (page.Section, error) {
+	m := w.model
 	section := page.Section{Title: "What if"}
 	without := func(why string) (page.Section, error) {
 		section.Notes = []string{"This page has no controls that predict a row, because " + why + ". gpfit predict has no such limit."}
 		return section, nil
 	}
 	switch numbers := m.N() * (len(m.Columns) + m.T()); {
-	case s.experts != nil:
+	case w.experts != nil:
 		return without("the model has local experts")
 	case m.Scaling.Transform != nil:
 		return without("the model transforms its target")
@@ -68,9 +71,9 @@ func whatIf(s *subject) (page.Section, error) {
 	if err != nil {
 		return without(err.Error())
 	}
-	data := sliders{Model: explicit, Typical: typicalRow(s)}
-	for i := range s.axes[:min(len(s.axes), mostSliders)] {
-		data.Columns = append(data.Columns, newSlider(&s.axes[i].whole))
+	data := sliders{Model: explicit, Typical: w.typicalRow()}
+	for i := range w.axes[:min(len(w.axes), mostSliders)] {
+		data.Columns = append(data.Columns, newSlider(&w.axes[i].Variable))
 	}
 	section.Notes = []string{"Move a column: the page computes the prediction of this row with the model's own kernel and all training rows. It approximates nothing; rounding differs from gpfit predict in the last digits."}
 	if variances && m.TrainNoise == nil && len(m.Noise.Labels) == 0 {
@@ -84,7 +87,7 @@ func whatIf(s *subject) (page.Section, error) {
 	if m.Draws.Len() > 0 {
 		section.Notes = append(section.Notes, "The numbers belong to the parameters of the optimum, as gpfit predict with option posterior-draws 0 has them; without it, it averages over draws of the parameters.")
 	}
-	if more := len(s.axes) - mostSliders; more > 0 {
+	if more := len(w.axes) - mostSliders; more > 0 {
 		section.Notes = append(section.Notes, fmt.Sprintf("The %d less relevant columns stay in the middle.", more))
 	}
 	section.WhatIf, err = json.Marshal(data)
@@ -92,10 +95,10 @@ func whatIf(s *subject) (page.Section, error) {
 }
 
 // typicalRow returns the features of a row with typical values of all columns.
-func typicalRow(s *subject) []float64 {
-	row := make([]float64, len(s.model.FeatureNames))
-	for i := range s.axes {
-		v := &s.axes[i].whole
+func (w *whatIf) typicalRow() []float64 {
+	row := make([]float64, len(w.model.FeatureNames))
+	for i := range w.axes {
+		v := &w.axes[i].Variable
 		copy(row[v.First:], v.Encode(v.Typical))
 	}
 	return row

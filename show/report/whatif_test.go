@@ -143,14 +143,13 @@ func TestSeries(t *testing.T) {
 	// 239 days and a fifth of them beyond the first of January.
 	must.Words(t, html, "20 % of the range of day beyond the last training row", "its forecast: at 2024-10-13", "The last 100 training rows")
 	selfContained(t, html)
-	s := &subject{Subject: subjectOf(t, out), model: out.Model}
-	must.Do(t, s.rank(t.Context()))
-	must.Do(t, s.findAxes())
-	must.Do(t, forecast(t.Context(), s))
-	at := s.stretches[0].times
+	s := &series{must.Get(newSubject(subjectOf(t, out)))(t)}
+	s.columns = must.Get(findColumns(t.Context(), s.subject))(t)
+	parts := must.Get(s.forecast(t.Context(), s.time()))(t)
+	at := parts[0].times
 	want := must.Get(out.Posterior().Predict(t.Context(), []float64{at[399]}, 1))(t)
-	must.Within(t, s.stretches[0].predictions[0].Mean[399], want.Mean[0], 1e-12, "forecast")
-	must.Within(t, s.stretches[0].predictions[0].Lower95[399], want.Lower95[0], 1e-12, "its interval")
+	must.Within(t, parts[0].predictions[0].Mean[399], want.Mean[0], 1e-12, "forecast")
+	must.Within(t, parts[0].predictions[0].Lower95[399], want.Lower95[0], 1e-12, "its interval")
 	_, out = outcome(t, table(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: evaluations(2)})
 	p, _ = written(t, subjectOf(t, out))
 	if got := pictures(p)["Series and forecast"]; got != 0 {

@@ -3,9 +3,11 @@ package output
 import (
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/fit/columns"
+	"gpfit/fit/fields"
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/textform"
 	"gpfit/option"
@@ -278,4 +281,32 @@ func (g orderedGroup) Fields() []parquet.Field {
 		fields[i] = byName[name]
 	}
 	return fields
+}
+
+// Floats returns the number at a path of each result, NaN where there is none.
+func Floats[T any](results []T, path string) []float64 {
+	out := make([]float64, len(results))
+	for i := range results {
+		out[i] = math.NaN()
+		v := reflect.ValueOf(fields.Value(&results[i], path))
+		for v.Kind() == reflect.Pointer {
+			v = v.Elem()
+		}
+		switch {
+		case v.CanFloat():
+			out[i] = v.Float()
+		case v.CanInt():
+			out[i] = float64(v.Int())
+		}
+	}
+	return out
+}
+
+// Texts returns the text at a path of each result.
+func Texts[T any](results []T, path string) []string {
+	out := make([]string, len(results))
+	for i := range results {
+		out[i] = fmt.Sprint(fields.Value(&results[i], path))
+	}
+	return out
 }
