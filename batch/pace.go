@@ -6,19 +6,13 @@ import (
 	"time"
 
 	"gpfit/batch/rundir"
+	"gpfit/internal/pace"
 )
 
-// pace learns from finished jobs, also of processes before, how long the others take.
-type pace struct {
-	kinds map[string]spent
-	all   spent
-}
-
-// spent are the sums of the seconds of some jobs, of their costs, and their number.
-type spent struct{ jobs, cost, seconds float64 }
-
-func (s *spent) add(cost, seconds float64) {
-	s.jobs, s.cost, s.seconds = s.jobs+1, s.cost+cost, s.seconds+seconds
+// paces learns from finished jobs, also of processes before, how long the others take.
+type paces struct {
+	kinds map[string]pace.Rate
+	all   pace.Rate
 }
 
 // kindOfJob names the jobs that take about as long: seeds and splits change little.
@@ -26,28 +20,25 @@ func kindOfJob(j PlannedJob) string {
 	return fmt.Sprintf("%s\x00%s\x00%d", j.Data, j.Kernel, value(j.Options.Restarts))
 }
 
-func (p *pace) add(d *demand, seconds float64) {
+func (p *paces) add(d *demand, seconds float64) {
 	if p.kinds == nil {
-		p.kinds = map[string]spent{}
+		p.kinds = map[string]pace.Rate{}
 	}
 	kind, cost := kindOfJob(d.job), d.Cost()
 	own := p.kinds[kind]
-	own.add(cost, seconds)
-	p.all.add(cost, seconds)
+	own.Add(cost, seconds)
+	p.all.Add(cost, seconds)
 	p.kinds[kind] = own
 }
 
 // seconds returns how long a job takes from its start to its end: in relation to its cost as long as
 // the jobs of its kind, or as all jobs if none of its kind has finished. It is 0 if none has.
-func (p *pace) seconds(d *demand) float64 {
+func (p *paces) seconds(d *demand) float64 {
 	from := p.kinds[kindOfJob(d.job)]
-	if from.jobs == 0 {
+	if !from.Known() {
 		from = p.all
 	}
-	if from.jobs == 0 {
-		return 0
-	}
-	return d.Cost() * from.seconds / from.cost
+	return from.Seconds(d.Cost())
 }
 
 // whole returns how long a job took that one attempt did; 0 for others.

@@ -14,6 +14,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/pool"
 	"gpfit/device/queue"
+	"gpfit/internal/pace"
 	"gpfit/internal/textform"
 )
 
@@ -47,7 +48,7 @@ type scheduler struct {
 	failures map[string]Failure
 	began    time.Time
 	fatal    error
-	pace     pace
+	pace     paces
 	rates    queue.Rates
 }
 
@@ -478,12 +479,9 @@ func (s *scheduler) tellProgress() {
 // left estimates the remaining time of the run, 0 if that is not known: what is left of each job, divided
 // among the jobs that run side by side.
 func (s *scheduler) left(now time.Time) time.Duration {
-	rest, longest, side := 0.0, 0.0, 0
-	add := func(t *task, worked time.Duration) {
-		all := s.pace.seconds(&t.demand)
-		own := max(0.1*all, all-(t.past+worked).Seconds())
-		rest, longest = rest+own, max(longest, own)
-	}
+	var rest pace.Rest
+	side := 0
+	add := func(t *task, worked time.Duration) { rest.Add(s.pace.seconds(&t.demand), (t.past + worked).Seconds()) }
 	for _, t := range s.pending {
 		add(t, 0)
 	}
@@ -495,5 +493,5 @@ func (s *scheduler) left(now time.Time) time.Duration {
 			add(t, 0)
 		}
 	}
-	return time.Duration(max(longest, rest/float64(max(1, side))) * float64(time.Second))
+	return rest.Left(float64(side))
 }

@@ -6,6 +6,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/pace"
 )
 
 // FitProgress is how far a fit is.
@@ -15,6 +16,10 @@ type FitProgress struct {
 	Evaluation, Expected int
 	// Part is the share of this value that is done, as far as long evaluations report it.
 	Part float64
+	// Share is the share of the values of all stages that is done, out of about Values, both 0 if that is not known. It does
+	// not fall.
+	Share  float64
+	Values int
 	// Left is about how much time the fit takes from now on, 0 if that is not known yet.
 	Left time.Duration
 	// Iteration is the latest iteration, if one has Begun.
@@ -40,13 +45,15 @@ type Follower struct {
 	// before is the time of a value in the stage before, over beforeRows rows; 0 if that is not known.
 	before     float64
 	beforeRows int
+	share      pace.Share
 }
 
 // Progress returns how far the fit is.
 func (f *Follower) Progress(now time.Time) FitProgress {
 	p := FitProgress{Evaluation: f.done + 1, Part: f.part, Left: f.left(now), Iteration: f.it, Begun: f.begun}
-	if values, _ := f.expected(); len(f.Stages) > 0 {
-		p.Expected = values
+	if earlier, values, later := f.expected(); len(f.Stages) > 0 {
+		p.Expected, p.Values = values, valuesOf(earlier)+values+valuesOf(later)
+		p.Share = f.share.Of(float64(valuesOf(earlier)+f.done)+f.part, float64(p.Values))
 	}
 	return p
 }
@@ -82,18 +89,26 @@ func (f *Follower) Advance(p device.Progress) {
 	f.under = p
 }
 
-// expected returns about how many values the stage takes, and the later stages.
-func (f *Follower) expected() (values int, later []Expectation) {
+// valuesOf returns about how many values some stages take.
+func valuesOf(stages []Expectation) (sum int) {
+	for _, s := range stages {
+		sum += s.Values
+	}
+	return sum
+}
+
+// expected returns about how many values the stage takes, and the stages before and after it.
+func (f *Follower) expected() (earlier []Expectation, values int, later []Expectation) {
 	for i, s := range f.Stages {
 		// An iteration has 0 rows if it has all of them. Halves may lack a row.
 		here := !f.begun || f.it.Rows > 0 && s.Rows >= f.it.Rows
 		if here || i == len(f.Stages)-1 {
-			values, later = s.Values, f.Stages[i+1:]
+			earlier, values, later = f.Stages[:i], s.Values, f.Stages[i+1:]
 			break
 		}
 	}
 	// A stage that takes more values than usual is near its end, but nobody knows.
-	return max(values, f.done+max(1, f.done/8)), later
+	return earlier, max(values, f.done+max(1, f.done/8)), later
 }
 
 // left returns about how much time is left, or 0 if that is not known yet.
@@ -102,9 +117,10 @@ func (f *Follower) left(now time.Time) time.Duration {
 	if !f.begun || len(f.Stages) == 0 || done < 0.2 || now.Sub(f.since) < time.Second {
 		return 0
 	}
-	each := now.Sub(f.since).Seconds() / done
-	values, later := f.expected()
-	seconds := each * max(0, float64(values-f.done)-f.part)
+	var rate pace.Rate
+	rate.Add(done, now.Sub(f.since).Seconds())
+	_, values, later := f.expected()
+	each, seconds := rate.Seconds(1), rate.Seconds(max(0, float64(values-f.done)-f.part))
 	power := f.power(each)
 	for _, s := range later {
 		seconds += each * math.Pow(float64(s.Rows)/float64(f.it.Rows), power) * float64(s.Values)

@@ -10,6 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/queue"
+	"gpfit/internal/pace"
 )
 
 // Job is a job of [Pool.Run].
@@ -41,7 +42,9 @@ type line struct {
 	running []*Job
 	cards   bool // a job may take an accelerator
 	rates   queue.Rates
-	pace    queue.Pace
+	began   time.Time
+	pace    pace.Rate
+	busy    time.Duration // of all finished jobs
 	sum     Standing
 }
 
@@ -49,7 +52,7 @@ type line struct {
 // call at a time. A job without a place ends with the reason. After the end of ctx no job begins:
 // the jobs that wait end with the error of ctx.
 func (p *Pool) Run(ctx context.Context, jobs []*Job, ended func(j *Job, err error), progress func(Standing)) {
-	r := &line{Pool: p, waiting: slices.Clone(jobs), pace: queue.Pace{Began: time.Now()}, sum: Standing{Total: len(jobs)}}
+	r := &line{Pool: p, waiting: slices.Clone(jobs), began: time.Now(), sum: Standing{Total: len(jobs)}}
 	slices.SortStableFunc(r.waiting, func(a, b *Job) int { return cmp.Compare(b.Cost(), a.Cost()) })
 	for _, j := range jobs {
 		if _, ok := p.Found.OnHost(j.Device); !ok {
@@ -188,7 +191,8 @@ func (r *line) finish(j *Job, end func(j *Job, err error)) {
 	}
 	if j.err == nil {
 		busy := time.Since(j.began)
-		r.pace.Add(j.Cost(), busy)
+		r.pace.Add(j.Cost(), busy.Seconds())
+		r.busy += busy
 		r.rates.Add(j.at.Side(), j.load, busy.Seconds())
 	}
 	end(j, j.err)
@@ -199,13 +203,13 @@ func (r *line) tell(progress func(Standing)) {
 	if progress == nil {
 		return
 	}
-	waiting, running := 0., []queue.Current{}
+	var rest pace.Rest
 	for _, j := range r.waiting {
-		waiting += j.Cost()
+		rest.Add(r.pace.Seconds(j.Cost()), 0)
 	}
 	for _, j := range r.running {
-		running = append(running, queue.Current{Cost: j.Cost(), Ran: time.Since(j.began)})
+		rest.Add(r.pace.Seconds(j.Cost()), time.Since(j.began).Seconds())
 	}
-	r.sum.Running, r.sum.Left = len(r.running), r.pace.Left(waiting, running)
+	r.sum.Running, r.sum.Left = len(r.running), rest.Left(float64(r.busy)/float64(max(1, time.Since(r.began))))
 	progress(r.sum)
 }

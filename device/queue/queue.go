@@ -11,6 +11,8 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"gpfit/internal/pace"
 )
 
 // Side is the cores or the accelerators of a machine.
@@ -40,9 +42,7 @@ type Load struct {
 func (w Load) On(s Side) bool { return !math.IsInf(w.Planned[s], 1) }
 
 // Rates are the times of finished jobs on each side, by the class of their rows, in relation to the plans.
-type Rates [2]map[int]tally
-
-type tally struct{ planned, taken float64 }
+type Rates [2]map[int]pace.Rate
 
 // memory is the weight of the jobs before, when another one is measured: the last eight decide.
 const memory = 7. / 8
@@ -56,10 +56,12 @@ func (r *Rates) Add(s Side, w Load, seconds float64) {
 		return
 	}
 	if r[s] == nil {
-		r[s] = map[int]tally{}
+		r[s] = map[int]pace.Rate{}
 	}
 	m := r[s][class(w.Rows)]
-	r[s][class(w.Rows)] = tally{memory*m.planned + w.Planned[s], memory*m.taken + seconds}
+	m.Fade(memory)
+	m.Add(w.Planned[s], seconds)
+	r[s][class(w.Rows)] = m
 }
 
 // known reports whether a side has finished a job.
@@ -79,7 +81,7 @@ func (r *Rates) Seconds(s Side, w Load) float64 {
 			distance = 1 - distance // at the same distance, the class with more rows is nearer
 		}
 		if distance < nearest {
-			factor, nearest = m.taken/m.planned, distance
+			factor, nearest = m.Seconds(1), distance
 		}
 	}
 	return w.Planned[s] * factor
@@ -87,8 +89,7 @@ func (r *Rates) Seconds(s Side, w Load) float64 {
 
 // Left returns how much longer a side is full with a job that began some time ago.
 func (r *Rates) Left(s Side, w Load, ago time.Duration) float64 {
-	all := r.Seconds(s, w)
-	return max(0.1*all, all-ago.Seconds()) * w.Share[s]
+	return pace.Left(r.Seconds(s, w), ago.Seconds()) * w.Share[s]
 }
 
 // Leaves reports whether a side leaves a job to the other side, which is full for some time with the jobs that it runs. Other jobs

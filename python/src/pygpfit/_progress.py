@@ -53,6 +53,9 @@ def watcher(callback: Callback | None, progress: Progress) -> Generator[Watcher 
 
     try:
         yield watch
+        if bar is not None and bar.total:
+            bar.n = bar.total
+            bar.refresh()
     finally:
         if bar is not None:
             bar.close()

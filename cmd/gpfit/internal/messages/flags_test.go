@@ -66,8 +66,14 @@ func TestFitting(t *testing.T) {
 	now := time.Unix(0, 0)
 	f := &fitting{Follower: hyperopt.Follower{Stages: []hyperopt.Expectation{{Rows: 1000, Values: 18}, {Rows: 2000, Values: 11}}}}
 	f.Advance(device.Progress{Stage: "factor", Done: 1, Total: 2})
+	most := 0.0
 	check := func(want string) {
 		t.Helper()
+		if p := f.Progress(now); p.Share < most || p.Share == 0 || p.Share >= 1 || p.Values < 29 {
+			t.Errorf("%v of %d values after %v", p.Share, p.Values, most)
+		} else {
+			most = p.Share
+		}
 		if got := f.text(now); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}

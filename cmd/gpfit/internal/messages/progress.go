@@ -14,6 +14,7 @@ import (
 	"gpfit/device"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/pace"
 	"gpfit/internal/textform"
 )
 
@@ -41,12 +42,14 @@ func (m *Writer) Count(part string, done, all int, whose string) {
 	if done == 0 {
 		m.counted = time.Now()
 	}
+	var rate pace.Rate
 	spent := time.Since(m.counted)
+	rate.Add(float64(done), spent.Seconds())
 	m.mu.Unlock()
 	text := fmt.Sprintf("%s %d of %d", part, min(done+1, all), all)
 	var left time.Duration
 	if done > 0 && done < all && spent > time.Second {
-		left = spent * time.Duration(all-done) / time.Duration(done)
+		left = time.Duration(rate.Seconds(float64(all-done)) * float64(time.Second))
 		text += fmt.Sprintf("; about %s left%s", Roughly(left), after(" ", whose))
 	}
 	m.Share(done == 0, done, all, left, text)
@@ -142,7 +145,10 @@ func (m *Writer) state(text string) Status {
 		return s
 	}
 	p := m.fit.Progress(time.Now())
-	s.Done, s.Total, s.SecondsLeft = float64(p.Evaluation-1)+p.Part, float64(p.Expected), p.Left.Seconds()
+	s.Done, s.Total, s.SecondsLeft = float64(p.Evaluation-1)+p.Part, 0, p.Left.Seconds()
+	if p.Values > 0 {
+		s.Done, s.Total = p.Share*float64(p.Values), float64(p.Values)
+	}
 	if p.Begun {
 		s.Value, s.Best = finite(p.Iteration.F), finite(p.Iteration.Best)
 	}
