@@ -23,8 +23,7 @@ type roundAbout struct {
 	err, stdErr float64
 }
 
-func (roundAbout) Name() string { return "roundabout" }
-func (roundAbout) Exact() bool  { return false }
+func (roundAbout) About() device.About { return device.About{Name: "roundabout"} }
 
 func (m roundAbout) Backends(devices []device.Device) ([]device.Backend, error) {
 	all, err := Method{}.Backends(devices)
@@ -41,7 +40,7 @@ type roundAboutBackend struct {
 
 func (b roundAboutBackend) Capabilities() device.Capabilities {
 	c := b.Backend.Capabilities()
-	c.Method, c.Exact = b.m.Name(), false
+	c.Method, c.Exact = b.m.About().Name, false
 	return c
 }
 
@@ -59,7 +58,7 @@ type roundAboutWorkspace struct {
 	m roundAbout
 }
 
-func (w roundAboutWorkspace) Method() string { return w.m.Name() }
+func (w roundAboutWorkspace) Method() string { return w.m.About().Name }
 func (roundAboutWorkspace) Consumes() bool   { return true }
 
 func (w roundAboutWorkspace) LogDet() (value, stdErr float64, err error) {
@@ -72,7 +71,7 @@ func (w roundAboutWorkspace) LogDet() (value, stdErr float64, err error) {
 func TestInexactMethod(t *testing.T) {
 	ctx, m := context.Background(), roundAbout{err: 0.3, stdErr: 0.2}
 	open := func(t *testing.T) device.Backend {
-		backends, _ := must.Get2(device.Dispatch(ctx, device.Request{Device: textbook.Name, Method: m.Name()}, []device.Driver{textbook.Driver()}, m))(t)
+		backends, _ := must.Get2(device.Dispatch(ctx, device.Request{Device: textbook.Name, Method: m.About().Name}, []device.Driver{textbook.Driver()}, m))(t)
 		return backends[0]
 	}
 	devicetest.Run(t, open)
