@@ -3,6 +3,7 @@
 //
 // [Tune] minimizes a [Problem], which can be opened on some of its rows, in these steps:
 //
+//	plan           how many starts, on how many rows                  (plan.go)
 //	first starts   the given start, suggestions, a filling sequence    (starts.go)
 //	halves         few rows: a few steps on halves, then values         (stages.go)
 //	stages         many rows: growing random subsets                   (stages.go)

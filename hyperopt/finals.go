@@ -18,61 +18,71 @@ import (
 // fit with fewer restarts is part of the fit with more, which can only end lower. From wholeUpTo rows
 // on, the third start and those after it first have to come near the best end on fewer rows.
 
-// finals runs the descents over all rows, also from alternatives to the best end. It
-// returns the candidates of all of them, in the order of the result's starts.
-func finals(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
+// finals takes the starts over all rows to their ends. found are the candidates in the order of the
+// result's starts.
+type finals struct {
+	*tuner
+	objectives []Session
+	found      []candidate
+	improved   float64 // the end whose alternatives were tried
+	seconded   bool    // the alternatives to the second end were tried
+}
+
+// run runs the descents over all rows, also from alternatives to the best end.
+func (t *finals) run(ctx context.Context) error {
 	settings := t.descents()
 	settings.Race = t.raced()
 	if !t.lined() {
-		if err := overAll(ctx, t, objectives, found, "descent", settings); err != nil {
-			return found, err
+		if err := t.overAll(ctx, t.found, "descent", settings); err != nil {
+			return err
 		}
-		return improve(ctx, t, objectives, found)
+		return t.improve(ctx)
 	}
 	t.improved = math.Inf(1)
-	done, waiting := found[:1:1], found[1:]
-	err := overAll(ctx, t, objectives, found[:1], "descent", settings)
+	waiting := t.found[1:]
+	t.found = t.found[:1:1]
+	err := t.overAll(ctx, t.found, "descent", settings)
 	if err == nil && len(waiting) > 0 { // the given start, or the best other one
-		done, err = lineUp(ctx, t, objectives, done, waiting[:1], settings)
+		err = t.lineUp(ctx, waiting[:1], settings)
 		waiting = waiting[1:]
 	}
-	if err == nil && screened(t) {
+	if err == nil && t.screened() {
 		near := 0
 		for near < min(nearFinals, len(waiting)) && !waiting[near].added && waiting[near].f <= t.result.F+hopeless {
 			near++
 		}
-		done, err = lineUp(ctx, t, objectives, done, waiting[:near], settings)
+		err = t.lineUp(ctx, waiting[:near], settings)
 		waiting = waiting[near:]
 	}
 	own := len(slices.DeleteFunc(slices.Clone(waiting), func(c candidate) bool { return c.added })) // the added ones are the last
-	if err == nil && screened(t) && own > 0 && !ended(t) {
+	if err == nil && t.screened() && own > 0 && !t.ended() {
 		var worth []candidate
-		worth, err = screenStarts(ctx, t, objectives, done, waiting[:own])
+		worth, err = t.screenStarts(ctx, waiting[:own])
 		waiting = slices.Concat(worth, waiting[own:])
 	}
 	if err == nil {
-		done, err = lineUp(ctx, t, objectives, done, waiting, settings)
+		err = t.lineUp(ctx, waiting, settings)
 	}
 	if err == nil && t.result.F < t.improved {
-		done, err = improve(ctx, t, objectives, done)
+		err = t.improve(ctx)
 	}
 	if err == nil && t.Restarts > 0 {
-		done, err = second(ctx, t, objectives, done)
+		err = t.second(ctx)
 	}
-	return done, err
+	return err
 }
 
 // ended reports whether no more starts may descend.
-func ended(t *tuner) bool { return t.anew || t.result.Status == descent.StatusCancelled }
+func (t *finals) ended() bool { return t.anew || t.result.Status == descent.StatusCancelled }
 
 // lineUp runs descents over all rows, in blocks, and after each what follows from its end.
-func lineUp(ctx context.Context, t *tuner, objectives []Session, done, waiting []candidate, settings descent.Options) (_ []candidate, err error) {
-	for err == nil && len(waiting) > 0 && !ended(t) {
+func (t *finals) lineUp(ctx context.Context, waiting []candidate, settings descent.Options) (err error) {
+	for err == nil && len(waiting) > 0 && !t.ended() {
 		next := waiting[:min(block, len(waiting))]
 		waiting = waiting[len(next):]
 		began := time.Now()
 		var result *descent.Result
-		result, err = t.minimize(ctx, objectives, "descent", slices.Clip(t.result.Starts), next, settings)
+		result, err = t.minimize(ctx, t.objectives, "descent", slices.Clip(t.result.Starts), next, settings)
 		if err != nil && undefined(err) == nil {
 			if err = nil; slices.ContainsFunc(next, func(c candidate) bool { return slices.Equal(c.Z, t.starts[0]) }) {
 				t.result.Warnings = append(t.result.Warnings, "the objective is not defined at the start values: the fit began at other starts")
@@ -80,26 +90,26 @@ func lineUp(ctx context.Context, t *tuner, objectives []Session, done, waiting [
 		}
 		for k := 0; result != nil && k < len(result.Starts); k++ { // each as if the next ones did not exist
 			if err == nil && next[k].added {
-				done, err = second(ctx, t, objectives, done)
+				err = t.second(ctx)
 			}
-			done = append(slices.Clone(done), next[k])
-			adopt(t, Stage{Step: "descent"}, only(result, k), began)
+			t.found = append(slices.Clone(t.found), next[k])
+			t.adopt(Stage{Step: "descent"}, only(result, k), began)
 			if err == nil && t.result.F < t.improved {
-				done, err = improve(ctx, t, objectives, done)
+				err = t.improve(ctx)
 			}
 			if err == nil {
-				done, err = beyond(ctx, t, objectives, done)
+				err = t.beyond(ctx)
 			}
 		}
 	}
-	return done, err
+	return err
 }
 
 // overAll runs descents over all rows. If the earlier stages led to a point where the
 // objective is not defined over all rows, it starts over at the start values.
-func overAll(ctx context.Context, t *tuner, objectives []Session, from []candidate, step string, settings descent.Options) error {
+func (t *finals) overAll(ctx context.Context, from []candidate, step string, settings descent.Options) error {
 	began := time.Now()
-	result, err := t.minimize(ctx, objectives, step, nil, from, settings)
+	result, err := t.minimize(ctx, t.objectives, step, nil, from, settings)
 	if result == nil {
 		return err
 	}
@@ -108,7 +118,7 @@ func overAll(ctx context.Context, t *tuner, objectives []Session, from []candida
 	if errors.As(err, &begin) && len(t.result.Path) > 0 && !t.anew {
 		t.anew = true
 		own := []candidate{{Start: descent.Start{Z: t.starts[0]}, f: math.Inf(1), starts: from[0].starts}}
-		err := overAll(ctx, t, objectives, own, step+"-anew", settings)
+		err := t.overAll(ctx, own, step+"-anew", settings)
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("the objective is not defined over all rows at the optimum of fewer rows: the fit started over at the start values (%v)", begin.Err))
 		return err
 	}
@@ -121,18 +131,18 @@ func overAll(ctx context.Context, t *tuner, objectives []Session, from []candida
 
 // further descends over all rows from more starts and adds their outcomes to the result and
 // the starts to found. It records a step. The result is nil if no descent ran.
-func further(ctx context.Context, t *tuner, objectives []Session, step Stage, found []candidate, settings descent.Options, from ...candidate) (*descent.Result, []candidate, error) {
+func (t *finals) further(ctx context.Context, step Stage, settings descent.Options, from ...candidate) (*descent.Result, error) {
 	began := time.Now()
-	result, err := t.minimize(ctx, objectives, step.Step, slices.Clip(t.result.Starts), from, settings)
+	result, err := t.minimize(ctx, t.objectives, step.Step, slices.Clip(t.result.Starts), from, settings)
 	if result == nil {
-		return nil, found, err
+		return nil, err
 	}
-	adopt(t, step, result, began)
-	found = append(slices.Clone(found), from[:len(result.Starts)]...)
+	t.adopt(step, result, began)
+	t.found = append(slices.Clone(t.found), from[:len(result.Starts)]...)
 	if result.X == nil {
 		result = nil
 	}
-	return result, found, err
+	return result, err
 }
 
 // only returns the part of start k in the result of descents over all rows.
@@ -146,7 +156,7 @@ func only(r *descent.Result, k int) *descent.Result {
 }
 
 // adopt adds the outcomes of descents over all rows to the result, and a step to the path.
-func adopt(t *tuner, step Stage, result *descent.Result, began time.Time) {
+func (t *finals) adopt(step Stage, result *descent.Result, began time.Time) {
 	all := &t.result.Result
 	t.result.FullSize.Add(result.Evaluations)
 	all.Starts = append(slices.Clip(all.Starts), result.Starts...)
@@ -174,48 +184,46 @@ const mostHops = 8
 
 // improve descends from alternatives to the best end until none leads to a better one, and adds
 // their outcomes to the result and their starts to found.
-func improve(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
+func (t *finals) improve(ctx context.Context) error {
 	defer func() { t.improved = t.result.F }()
 	for range mostHops {
 		if !t.racing() || !t.result.Status.Converged() {
-			return found, nil
+			return nil
 		}
 		best := t.result.F
-		var err error
-		found, err = hop(ctx, t, objectives, found, t.result.StartResult)
-		if err != nil || !(t.result.F < best-sameRidge) {
-			return found, err
+		if err := t.hop(ctx, t.result.StartResult); err != nil || !(t.result.F < best-sameRidge) {
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // hop descends from alternatives to an end and adds their outcomes to the result and their starts to
 // found.
-func hop(ctx context.Context, t *tuner, objectives []Session, found []candidate, end descent.StartResult) ([]candidate, error) {
+func (t *finals) hop(ctx context.Context, end descent.StartResult) error {
 	began := time.Now()
-	worth, step, err := screen(ctx, t, objectives, end)
+	worth, step, err := t.screen(ctx, end)
 	t.result.FullSize.Add(step.Evaluations)
 	if err != nil || step.Step == "" {
-		return found, err
+		return err
 	}
 	step.Rows, step.Z, step.F = t.rows, t.result.X, t.result.F
 	t.record(step, began)
 	settings := t.descents()
 	settings.Race = true
 	for _, c := range worth {
-		if _, found, err = further(ctx, t, objectives, Stage{Step: step.Step}, found, settings, c); err != nil {
-			return found, err
+		if _, err = t.further(ctx, Stage{Step: step.Step}, settings, c); err != nil {
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // second descends, once in a fit with restarts, from alternatives to the second of the ends that are about
 // as low as the best one: it may be nearer to a better optimum.
-func second(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
+func (t *finals) second(ctx context.Context) error {
 	if t.seconded || !t.racing() || !t.result.Status.Converged() {
-		return found, nil
+		return nil
 	}
 	t.seconded = true
 	best := t.result.StartResult
@@ -223,22 +231,22 @@ func second(ctx context.Context, t *tuner, objectives []Session, found []candida
 		return s.X == nil || s.Status == descent.StatusMerged || !(s.F > best.F+sameRidge && s.F <= best.F+worthwhile)
 	})
 	slices.SortStableFunc(ends, func(a, b descent.StartResult) int { return cmp.Compare(a.F, b.F) })
-	between := pointsBetween(t, "second", objectives[0])
+	between := pointsBetween(t.tuner, "second", t.objectives[0])
 	defer func() { t.result.FullSize.Add(between.Counts()) }()
 	for _, s := range ends {
-		one, err := sameOptimum(ctx, t, endOf(best), endOf(s), between)
+		one, err := sameOptimum(ctx, t.tuner, endOf(best), endOf(s), between)
 		if err != nil {
-			return found, err
+			return err
 		}
 		if !one {
-			found, err = hop(ctx, t, objectives, found, s)
+			err = t.hop(ctx, s)
 			if err == nil && t.result.F < best.F-sameRidge {
-				found, err = improve(ctx, t, objectives, found)
+				err = t.improve(ctx)
 			}
-			return found, err
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // endOf returns the end of a descent as a candidate.
@@ -248,12 +256,12 @@ func endOf(s descent.StartResult) candidate {
 
 // screen returns the alternatives to an end that are worth a descent over all rows, and
 // the step that begins with their values over all rows.
-func screen(ctx context.Context, t *tuner, objectives []Session, end descent.StartResult) (worth []candidate, step Stage, err error) {
+func (t *finals) screen(ctx context.Context, end descent.StartResult) (worth []candidate, step Stage, err error) {
 	t.screens++
 	name := "screen-" + strconv.Itoa(t.screens)
 	value := func(c *candidate, stream string) { // if it is not known
 		if math.IsInf(c.f, 1) {
-			ev := descent.NewOracle(objectives[0], t.journal.Sequence(name+stream))
+			ev := descent.NewOracle(t.objectives[0], t.journal.Sequence(name+stream))
 			c.f, err = ev.Value(ctx, c.Z)
 			step.Evaluations.Add(ev.Counts())
 		}
@@ -279,7 +287,7 @@ func screen(ctx context.Context, t *tuner, objectives []Session, end descent.Sta
 		}
 	}
 	if len(others) > 0 {
-		_, others, err = onFewer(ctx, t, name, others, 0)
+		_, others, err = t.onFewer(ctx, name, others, 0)
 		others = slices.DeleteFunc(others, func(c candidate) bool { return c.left || c.same })
 	}
 	for k := 0; k < len(others) && err == nil; k++ {
@@ -303,13 +311,10 @@ const (
 	worthRows  = 0.5
 )
 
-// many reports whether a value over all rows is too dear for each alternative.
-func (t *tuner) many() bool { return t.rows >= coarseFrom || t.Coarse == CoarseOn }
-
 // onFewer descends from candidates, with at most the given values each or with the usual number, and from
 // the best end on few rows. It returns where the best end leads there, and the ends of the others:
 // an end that stays far above that one is left, and an end at its optimum is the same.
-func onFewer(ctx context.Context, t *tuner, name string, others []candidate, values int) (own candidate, ends []candidate, err error) {
+func (t *finals) onFewer(ctx context.Context, name string, others []candidate, values int) (own candidate, ends []candidate, err error) {
 	own = endOf(t.result.StartResult)
 	if t.rows < halvesFrom {
 		return own, others, nil
@@ -348,7 +353,7 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate, val
 		return own, nil, err
 	}
 	spent.Add(result.Evaluations)
-	between := pointsBetween(t, name, objectives[0])
+	between := pointsBetween(t.tuner, name, objectives[0])
 	for k, s := range result.Starts {
 		c := others[k]
 		c.rows = len(rows)
@@ -357,12 +362,12 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate, val
 			c.Start, c.f = descent.Start{Z: s.X, Metric: s.Metric}, s.F
 		}
 		if c.same = s.Status == descent.StatusMerged; !c.left && !c.same && share < 1 && err == nil {
-			c.same, err = known(ctx, t, append([]candidate{own}, ends...), c, between)
+			c.same, err = known(ctx, t.tuner, append([]candidate{own}, ends...), c, between)
 		}
 		ends = append(ends, c)
 	}
 	spent.Add(between.Counts())
-	total(t, len(rows)).Add(spent)
+	total(t.tuner, len(rows)).Add(spent)
 	t.record(Stage{Step: "screen", Rows: len(rows), Starts: len(others), Z: reference.X, F: reference.F, Evaluations: spent}, began)
 	for k := range ends {
 		c := &ends[k]
@@ -396,18 +401,18 @@ func known(ctx context.Context, t *tuner, ends []candidate, c candidate, between
 
 // screenStarts compares starts with the best end on fewer rows and returns the starts whose ends there are
 // about as good over all rows as the end of the best one. It counts the others.
-func screenStarts(ctx context.Context, t *tuner, objectives []Session, done, waiting []candidate) (worth []candidate, err error) {
+func (t *finals) screenStarts(ctx context.Context, waiting []candidate) (worth []candidate, err error) {
 	began := time.Now()
 	few, _ := fewer(t.rows)
 	from := slices.Clone(waiting)
 	for k := range from {
 		from[k].Metric = from[k].Metric.Scaled(float64(few) / float64(t.rows))
 	}
-	own, ends, err := onFewer(ctx, t, "starts", from, startValues)
+	own, ends, err := t.onFewer(ctx, "starts", from, startValues)
 	if err != nil || len(ends) == 0 {
 		return nil, err
 	}
-	ev := descent.NewOracle(objectives[0], t.journal.Sequence("starts-values"))
+	ev := descent.NewOracle(t.objectives[0], t.journal.Sequence("starts-values"))
 	level, err := ev.Value(ctx, t.withinReach(own.Z))
 	for _, c := range ends {
 		if !c.left && !c.same && err == nil {
@@ -418,7 +423,7 @@ func screenStarts(ctx context.Context, t *tuner, objectives []Session, done, wai
 			c.left = true
 		}
 		if c.same {
-			done[t.result.BestStart].join(c)
+			t.found[t.result.BestStart].join(c)
 		} else {
 			t.dropped = append(t.dropped, c)
 		}
@@ -436,27 +441,27 @@ const beyondFirst = 0.2
 
 // beyond descends from the lowest value on the line from the next end through the best one, while that
 // gains, if the best descent has stalled.
-func beyond(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
+func (t *finals) beyond(ctx context.Context) error {
 	for last := math.Inf(1); t.racing() && t.result.Status == descent.StatusStalled && t.result.F < last-sameRidge; {
 		last = t.result.F
 		began := time.Now()
 		t.screens++
-		ev := descent.NewOracle(objectives[0], t.journal.Sequence("beyond-"+strconv.Itoa(t.screens)))
-		c, err := lowestBeyond(ctx, t, ev)
+		ev := descent.NewOracle(t.objectives[0], t.journal.Sequence("beyond-"+strconv.Itoa(t.screens)))
+		c, err := t.lowestBeyond(ctx, ev)
 		t.result.FullSize.Add(ev.Counts())
 		t.record(Stage{Step: "alternatives", Rows: t.rows, Z: t.result.X, F: last, Evaluations: ev.Counts()}, began)
 		if err != nil || !(c.f < last) {
-			return found, err
+			return err
 		}
-		if _, found, err = further(ctx, t, objectives, Stage{Step: "alternatives"}, found, t.descents(), c); err != nil {
-			return found, err
+		if _, err = t.further(ctx, Stage{Step: "alternatives"}, t.descents(), c); err != nil {
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // lowestBeyond returns the last of the points on the line whose values fall.
-func lowestBeyond(ctx context.Context, t *tuner, ev *descent.Oracle) (candidate, error) {
+func (t *finals) lowestBeyond(ctx context.Context, ev *descent.Oracle) (candidate, error) {
 	best, next := t.result.StartResult, descent.StartResult{F: math.Inf(1)}
 	for _, s := range t.result.Starts {
 		if s.X != nil && s.F > best.F+sameRidge && s.F < next.F {

@@ -181,7 +181,7 @@ func TestAlternatives(t *testing.T) {
 // TestBeyond checks that the line from one end through a better one is followed while values fall.
 func TestBeyond(t *testing.T) {
 	p := &table{n: 10}
-	u := &tuner{problem: p, params: p.Parameters(), rows: p.n, result: &Result{}}
+	u := &finals{tuner: &tuner{problem: p, params: p.Parameters(), plan: plan{rows: p.n}, result: &Result{}}}
 	o := must.Get(p.Open(t.Context(), 0, nil))(t)
 	defer o.Close()
 	ev := descent.NewOracle(o, nil)
@@ -192,14 +192,14 @@ func TestBeyond(t *testing.T) {
 	u.result.Starts = []descent.StartResult{end(9), end(4), end(3)}
 	u.result.StartResult = u.result.Starts[2]
 	for range 2 { // steps of 0.2, 0.4 … 3.2 times the distance from the next end; 6.4 is too far
-		c := must.Get(lowestBeyond(t.Context(), u, ev))(t)
+		c := must.Get(u.lowestBeyond(t.Context(), ev))(t)
 		if math.Abs(c.Z[0]+0.2) > 1e-12 || c.f != end(c.Z[0]).F || c.Z[1] != -2 {
 			t.Errorf("%+v", c)
 		}
 		u.result.Starts = append(u.result.Starts, descent.StartResult{F: -1}) // without a point
 	}
 	u.result.Starts = u.result.Starts[2:]
-	if c := must.Get(lowestBeyond(t.Context(), u, ev))(t); c.f != u.result.F || c.Z[0] != 3 {
+	if c := must.Get(u.lowestBeyond(t.Context(), ev))(t); c.f != u.result.F || c.Z[0] != 3 {
 		t.Errorf("without another end %+v", c)
 	}
 }
@@ -313,7 +313,7 @@ func TestKronecker(t *testing.T) {
 // TestOrder checks that subsets are nested, ascending, and hold whole groups.
 func TestOrder(t *testing.T) {
 	labels := []int{0, 1, 0, 2, 3, 3, 3, 4, 5, 1}
-	u := &tuner{rows: len(labels), groups: grouped(labels)}
+	u := &tuner{plan: plan{rows: len(labels)}, groups: grouped(labels)}
 	for stream := range uint64(20) {
 		o := u.order(stream)
 		var last []int

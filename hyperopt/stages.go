@@ -19,27 +19,6 @@ import (
 // starts race on the first subset, and the best distinct ends continue to the next.
 // The stage over all rows begins with a finite-difference Hessian on a subset.
 
-// stageSizes returns the ascending numbers of rows of the stages before the last.
-func (t *tuner) stageSizes() []int {
-	least := max(coarseLeast, coarseLeastPerParameter*t.free)
-	switch {
-	case t.Coarse == CoarseOff, t.free == 0, t.Coarse != CoarseOn && t.rows < coarseFrom, t.halved():
-		return nil
-	case t.Coarse == CoarseOn:
-		least = min(least, max(t.rows/2, 2))
-	}
-	var sizes []int
-	for m := (t.rows + 1) / 2; m >= least; m = (m + 1) / 2 {
-		sizes = append(sizes, m)
-	}
-	slices.Reverse(sizes)
-	if t.equal == 0 {
-		return sizes
-	}
-	// The last of these, too, costs no more than an eighth of an evaluation over all rows.
-	return slices.DeleteFunc(sizes, func(m int) bool { return m > sizes[0] && m > (t.equal+1)/2 })
-}
-
 // stages takes the candidates through subsets of these sizes.
 func (t *tuner) stages(ctx context.Context, sizes []int, found []candidate) ([]candidate, error) {
 	if len(sizes) == 0 {
@@ -257,7 +236,7 @@ func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate)
 		level := func(k int) float64 { // the best end of the starts that start k is compared with
 			best, size := math.Inf(1), t.pool
 			for size <= k {
-				size += perRestart(t)
+				size += t.perRestart()
 			}
 			for i := range min(size, len(done)) { // other calls write other fields
 				best = min(best, done[i].end)
@@ -304,22 +283,6 @@ func recordValues(t *tuner, done []half, began time.Time, err error) error {
 	return err
 }
 
-// poolOf returns the number of starts among which the restarts choose.
-func poolOf(t *tuner, restarts int) int {
-	if perRestart(t) == 1 {
-		return t.pool + restarts
-	}
-	return t.pool + pool*max(0, restarts-leastFinals)
-}
-
-// perRestart returns the number of starts on fewer rows that a restart adds.
-func perRestart(t *tuner) int {
-	if few, _ := fewer(t.rows); few < t.rows && t.rows < coarseFrom {
-		return 1
-	}
-	return pool
-}
-
 // lowestOf returns the unused start with the lowest value over all rows; −1 if none has one.
 func lowestOf(done []half, used []bool) int {
 	best := -1
@@ -341,12 +304,12 @@ func finalists(t *tuner, done []half, from []candidate) []candidate {
 	used := make([]bool, len(done))
 	room := leastFinals
 	for k := range t.Restarts + 1 {
-		all := k == 0 && screened(t)
+		all := k == 0 && t.screened()
 		if k > leastFinals {
 			room++
 		}
 		for all || room > 0 || k == t.Restarts {
-			best := lowestOf(done[:min(poolOf(t, k), len(done))], used)
+			best := lowestOf(done[:min(t.poolOf(k), len(done))], used)
 			if best < 0 {
 				break
 			}
@@ -382,9 +345,3 @@ const nearFinals = 2
 
 // startValues is the largest number of values of a start in a screen. Most need fewer than ten.
 const startValues = 40
-
-// screened reports whether starts are compared with the best end on fewer rows before they line up.
-func screened(t *tuner) bool {
-	few, _ := fewer(t.rows)
-	return t.halved() && few < t.rows
-}

@@ -20,7 +20,7 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	t := &tuner{Settings: s, problem: p, params: p.Parameters(), rows: p.Rows(), journal: j}
+	t := &tuner{plan: plan{Settings: s, rows: p.Rows()}, problem: p, params: p.Parameters(), journal: j}
 	t.result = &Result{Result: descent.Result{BestStart: -1, StartResult: descent.StartResult{
 		F: math.NaN(), Status: descent.StatusCancelled, GradientNorm: math.NaN(), RelativeChange: math.NaN(),
 	}}}
@@ -69,20 +69,10 @@ func (t *tuner) prepare() {
 		n = min(n, 1+len(suggested))
 	}
 	t.starts, t.suggested = starts(t.params, suggested, t.Seed, n), len(suggested)
+	t.count = len(t.starts)
 	if t.raced() || len(t.stageSizes()) > 0 {
 		t.groups = grouped(t.problem.Groups())
 	}
-}
-
-// startCount returns the number of starts, if the problem suggests enough.
-func (t *tuner) startCount() int {
-	switch {
-	case t.racing() && t.rows >= halvesFrom:
-		return poolOf(t, t.Restarts)
-	case t.racing():
-		return max(t.pool, 1+t.Restarts)
-	}
-	return 1 + t.Restarts
 }
 
 // candidates returns the starts, and the numbers of rows of the stages before all rows.
@@ -112,19 +102,20 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 	if err != nil {
 		return err
 	}
-	if found, err = finals(ctx, t, objectives, found); err != nil {
+	last := &finals{tuner: t, objectives: objectives, found: found}
+	if err := last.run(ctx); err != nil {
 		return err
 	}
-	if found, err = plainDescent(ctx, t, objectives, found); err != nil {
+	if err := last.plainDescent(ctx); err != nil {
 		return err
 	}
 	between := pointsBetween(t, "descent", objectives[0])
-	optima, dropped, err := distinct(ctx, t, &t.result.Result, found, between)
+	optima, dropped, err := distinct(ctx, t, &t.result.Result, last.found, between)
 	if err == nil {
 		var more bool
 		t.note(between.Best())
-		if found, more, err = lowerDescent(ctx, t, objectives, found); more && err == nil {
-			optima, dropped, err = distinct(ctx, t, &t.result.Result, found, between)
+		if more, err = last.lowerDescent(ctx); more && err == nil {
+			optima, dropped, err = distinct(ctx, t, &t.result.Result, last.found, between)
 		}
 	}
 	t.result.FullSize.Add(between.Counts())
@@ -154,8 +145,8 @@ const (
 // number of parameters that are not fixed. The last stage has all rows. The numbers are
 // for reports of progress; a run may take twice as many.
 func Expected(s Settings, rows, free int) []Expectation {
-	t := &tuner{Settings: s, rows: rows, free: free, pool: typicalStarts}
-	t.starts = make([][]float64, t.startCount())
+	t := &plan{Settings: s, rows: rows, free: free, pool: typicalStarts}
+	t.count = t.startCount()
 	finals, alone := t.finals(), typicalAlone+typicalPerParameter*free
 	check := 0
 	if s.Coarse == CoarseCheck {
@@ -163,8 +154,8 @@ func Expected(s Settings, rows, free int) []Expectation {
 	}
 	if t.halved() {
 		few, evaluations := fewer(t.rows)
-		return []Expectation{{few, evaluations * len(t.starts)},
-			{rows, len(t.starts) + alone + typicalOverAll*(finals-1) + check}}
+		return []Expectation{{few, evaluations * t.count},
+			{rows, t.count + alone + typicalOverAll*(finals-1) + check}}
 	}
 	sizes := t.stageSizes()
 	switch {
@@ -173,7 +164,7 @@ func Expected(s Settings, rows, free int) []Expectation {
 	case len(sizes) == 0:
 		return []Expectation{{rows, alone * finals}}
 	}
-	out := []Expectation{{sizes[0], typicalFirst * len(t.starts)}}
+	out := []Expectation{{sizes[0], typicalFirst * t.count}}
 	for _, m := range sizes[1:] {
 		out = append(out, Expectation{m, typicalFurther * finals})
 	}
@@ -183,7 +174,7 @@ func Expected(s Settings, rows, free int) []Expectation {
 // throughSubsets reports whether descents on fewer rows chose where descents over all
 // rows began, so that none of these is the descent from the start values: it did not
 // begin, or a race stopped it.
-func throughSubsets(t *tuner) bool {
+func (t *finals) throughSubsets() bool {
 	switch {
 	case t.anew:
 		return false
@@ -196,34 +187,34 @@ func throughSubsets(t *tuner) bool {
 
 // plainDescent makes the descent from the start values over all rows, if the settings ask for the
 // comparison and it was not made before.
-func plainDescent(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
-	if t.result.Subsets = throughSubsets(t); !t.result.Subsets || t.Coarse != CoarseCheck || t.result.Status == descent.StatusCancelled {
-		return found, nil
+func (t *finals) plainDescent(ctx context.Context) error {
+	if t.result.Subsets = t.throughSubsets(); !t.result.Subsets || t.Coarse != CoarseCheck || t.result.Status == descent.StatusCancelled {
+		return nil
 	}
 	coarse := t.result.F
 	own := candidate{Start: descent.Start{Z: t.starts[0], Metric: t.Metric}, starts: 1}
-	result, found, err := further(ctx, t, objectives, Stage{Step: "plain"}, found, t.descents(), own)
+	result, err := t.further(ctx, Stage{Step: "plain"}, t.descents(), own)
 	var begin *descent.StartError
 	if errors.As(err, &begin) {
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("coarse to fine cannot be compared with a descent from the start values: the objective is not defined there (%v)", begin.Err))
-		return found, nil
+		return nil
 	}
 	if result == nil {
-		return found, err
+		return err
 	}
 	t.result.Plain = &PlainDescent{Coarse: coarse, F: result.F}
 	if above := coarse - result.F; above > sameRidge {
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("coarse to fine ended %.2g nats above the descent from the start values over all rows, whose end the fit keeps; option coarse off makes that descent alone", above))
 	}
-	return found, err
+	return err
 }
 
 // lowerDescent descends from the lowest value over all rows outside of the descents, if they ended
 // above it. more is false if they did not.
-func lowerDescent(ctx context.Context, t *tuner, objectives []Session, found []candidate) (_ []candidate, more bool, err error) {
+func (t *finals) lowerDescent(ctx context.Context) (more bool, err error) {
 	if t.lowest.Z == nil || !(t.lowest.f < t.result.F-sameRidge) || t.result.Status == descent.StatusCancelled {
-		return found, false, nil
+		return false, nil
 	}
-	result, found, err := further(ctx, t, objectives, Stage{Step: "lower"}, found, t.descents(), t.lowest)
-	return found, result != nil, err
+	result, err := t.further(ctx, Stage{Step: "lower"}, t.descents(), t.lowest)
+	return result != nil, err
 }

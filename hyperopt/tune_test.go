@@ -311,8 +311,8 @@ func TestStageSizes(t *testing.T) {
 		{4001, "", 3, []int{501, 1001, 2001}},
 		{3, CoarseOn, 0, []int{2}},
 	} {
-		u := &tuner{Settings: Settings{Coarse: c.coarse, Restarts: c.restarts}, rows: c.n, free: 3, pool: 8}
-		u.starts = make([][]float64, u.startCount())
+		u := &plan{Settings: Settings{Coarse: c.coarse, Restarts: c.restarts}, rows: c.n, free: 3, pool: 8}
+		u.count = u.startCount()
 		if got := u.stageSizes(); !slices.Equal(got, c.want) {
 			t.Errorf("n = %d, %s, %d restarts: %v, want %v", c.n, c.coarse, c.restarts, got, c.want)
 		}

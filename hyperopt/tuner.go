@@ -15,12 +15,9 @@ import (
 
 // tuner takes the starts of a problem through its stages.
 type tuner struct {
-	Settings
+	plan
 	problem Problem
 	params  []descent.Parameter
-	rows    int
-	equal   int // how many of the rows cost as much as all, if that is fewer
-	free    int // parameters that are not fixed
 	journal *journal.Journal
 	told    sync.Mutex // for the callback
 	result  *Result
@@ -29,12 +26,9 @@ type tuner struct {
 	starts  [][]float64
 	// suggested counts the starts of the problem, which follow the given one; others are drawn.
 	suggested int
-	pool      int       // starts that take part without restarts
 	full      []Session // over all rows, once opened
 	lowest    candidate // the lowest value over all rows outside of the descents
 	screens   int       // of alternatives
-	improved  float64   // the end whose alternatives were tried
-	seconded  bool      // the alternatives to the second end were tried
 	groups    [][]int   // rows that stay together in subsets; nil if all are on their own
 }
 
@@ -53,50 +47,12 @@ type candidate struct {
 	added, same bool
 }
 
-// raced reports whether several starts begin on fewer rows and race. Without restarts
-// these are the starts that the problem suggests.
-func (t *tuner) raced() bool { return len(t.starts) > 1 && t.racing() }
-
-// racing reports whether starts on fewer rows are allowed and worth it. Without restarts
-// they are not worth it if the given start has a metric.
-func (t *tuner) racing() bool {
-	return t.Coarse != CoarseOff && t.free > 0 && (t.Restarts > 0 || t.Metric == nil && descent.TakesMetric(t.Method))
-}
-
-// halved reports whether each start uses a different half of the rows.
-func (t *tuner) halved() bool { return t.lined() && t.rows >= halvesFrom }
-
-// fewer returns the number of rows, of n, on which starts and alternatives take their first steps, and
-// the largest number of values of each.
-func fewer(n int) (rows, evaluations int) {
-	if n <= wholeUpTo {
-		return n, wholeEvaluations
-	}
-	return (n + 1) / 2, halfEvaluations
-}
-
 // total returns the counts of evaluations on a number of rows.
 func total(t *tuner, rows int) *descent.Evaluations {
 	if rows == t.rows {
 		return &t.result.FullSize
 	}
 	return &t.result.Total
-}
-
-// lined reports whether the starts that reach all rows line up: see finals.go.
-func (t *tuner) lined() bool {
-	return t.raced() && t.rows < coarseFrom && (t.Coarse != CoarseOn || t.Restarts > 0 && t.rows >= halvesFrom)
-}
-
-// finals returns the largest number of starts that reach all rows.
-func (t *tuner) finals() int {
-	switch {
-	case t.halved():
-		return 1 + max(leastFinals, t.Restarts)
-	case t.lined():
-		return len(t.starts)
-	}
-	return 1 + t.Restarts
 }
 
 // Descents returns the options of a descent over all rows.
@@ -236,17 +192,6 @@ func (t *tuner) openFull(ctx context.Context) ([]Session, error) {
 		t.full, err = t.open(ctx, nil, t.finals())
 	}
 	return t.full, err
-}
-
-// hessianSize returns the number of rows for the Hessian with which the stage over
-// all rows begins: at most half, and as many as keep its 2p gradients within the
-// given share of an evaluation over all rows.
-func (t *tuner) hessianSize(share float64) int {
-	n := float64(t.rows)
-	if t.equal > 0 {
-		n = min(n, float64(t.equal))
-	}
-	return int(min(n*math.Cbrt(share/float64(2*t.free)), n/2))
 }
 
 // hessianOn returns the Hessian at z on some rows, scaled to all rows. It is nil if
