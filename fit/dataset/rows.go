@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/matrixrows"
@@ -50,14 +51,6 @@ type RowOptions struct {
 	// Formats holds file formats besides text and NumPy's, such as Parquet from package formats.
 	Formats []table.Format
 }
-
-// MismatchError reports an option that does not fit the model.
-type MismatchError struct {
-	// Option is the option's name on the command line. Msg describes the problem.
-	Option, Msg string
-}
-
-func (e *MismatchError) Error() string { return "option " + e.Option + ": " + e.Msg }
 
 // Rows holds rows of a table: N rows of all features of a model, row-major, with their
 // noise, and possibly rows without numbers.
@@ -108,7 +101,7 @@ type ModelRows struct {
 // OpenRows opens a table of any format that gpfit reads, or for "-" the text from
 // stdin. The table may lack features that the model does not use because they were
 // constant; they are zero then. The caller must close the reader. Errors are
-// [*MismatchError], and errors of the table with file, line and column.
+// [*problem.OptionError], and errors of the table with file, line and column.
 func OpenRows(path string, stdin io.Reader, m *gp.Model, o RowOptions) (*ModelRows, error) {
 	if err := o.check(m); err != nil {
 		return nil, err
@@ -157,11 +150,11 @@ func (o *RowOptions) check(m *gp.Model) error {
 	grouped := m.Noise.GroupColumn != ""
 	switch {
 	case o.NoiseColumn != "" && m.Noise.Column == "":
-		return &MismatchError{"noise-column", "the model was fitted without known variances"}
+		return &problem.OptionError{Option: "noise-column", Msg: "the model was fitted without known variances"}
 	case o.NoiseGroup != "" && !grouped:
-		return &MismatchError{"noise-group", "the model has no noise groups"}
+		return &problem.OptionError{Option: "noise-group", Msg: "the model has no noise groups"}
 	case o.DefaultGroup != "" && !grouped:
-		return &MismatchError{"noise-group-default", "the model has no noise groups"}
+		return &problem.OptionError{Option: "noise-group-default", Msg: "the model has no noise groups"}
 	}
 	return nil
 }
@@ -355,7 +348,7 @@ func (c *columns) choose(count int) ([]feature.Coding, error) {
 			chosen = append(chosen, i)
 		}
 	default:
-		return nil, &MismatchError{"features", fmt.Sprintf("selects %d columns, but the model has %d", count, all)}
+		return nil, &problem.OptionError{Option: "features", Msg: fmt.Sprintf("selects %d columns, but the model has %d", count, all)}
 	}
 	out := make([]feature.Coding, len(chosen))
 	c.into = nil

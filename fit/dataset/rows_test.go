@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/must"
 	"gpfit/table"
@@ -76,7 +77,7 @@ func TestOpenRowsErrors(t *testing.T) {
 		"no groups":        {&plain, RowOptions{DefaultGroup: "left"}, "option noise-group-default: the model has no noise groups"},
 	} {
 		_, err := openText(t, "a,c\n1,2\n", c.model, c.options)
-		if !errors.As(err, new(*MismatchError)) || err.Error() != c.want {
+		if !errors.As(err, new(*problem.OptionError)) || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}

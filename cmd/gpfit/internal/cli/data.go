@@ -59,12 +59,8 @@ func (c *Command) AllRows(path string, m *gp.Model) (dataset.Rows, []string, err
 	return all, in.Warnings(), nil
 }
 
-// RowsError turns errors of package dataset about options into errors of the command line.
+// RowsError names the options that an error of a row's noise asks for.
 func RowsError(err error) error {
-	var mismatch *dataset.MismatchError
-	if errors.As(err, &mismatch) {
-		return &problem.OptionError{Option: mismatch.Option, Msg: mismatch.Msg}
-	}
 	var noise *gp.NoiseError
 	if errors.As(err, &noise) && noise.Row < 0 {
 		return exit.Usagef("%v; give --noise-group or --noise-group-default", err)
