@@ -17,7 +17,7 @@ var expPolynomial = []float64{
 // reduced returns m and r for x = m·ln 2 + r with |r| ≤ ½ ln 2, with ln 2 in two parts (Cody &
 // Waite, Software Manual for the Elementary Functions, 1980, ch. 6). whole is m, in 32 bits. The
 // bias 3·2⁵¹ leaves round(x/ln 2) in the low word. The bias and the parts of ln 2 come from fdlibm.
-func reduced(w *writer, x vec) (whole, r vec) {
+func reduced(w *arithmetic, x vec) (whole, r vec) {
 	const bias = 0x1.8p52
 	shifted := w.fma(x, 0x1.71547652b82fep+0, bias)
 	m := w.sub(shifted, bias)
@@ -26,7 +26,7 @@ func reduced(w *writer, x vec) (whole, r vec) {
 }
 
 // power2 returns 2^m for integers −1022 ≤ m ≤ 1023; its result for other m must not be used.
-func power2(w *writer, m vec) vec {
+func power2(w *arithmetic, m vec) vec {
 	high := w.each("shl.b32", w.each("add.s32", m, "1023"), "20")
 	out := make(vec, len(m))
 	for p := range m {
@@ -42,21 +42,21 @@ const leastExp = -708
 
 // expRaw returns eˣ for −708 ≤ x ≤ 709, within 1 ulp and exactly 1 at 0, NaN for NaN,
 // and any number for other x.
-func (w *writer) expRaw(x vec) vec {
+func (w *arithmetic) expRaw(x vec) vec {
 	m, r := reduced(w, x)
 	p := w.polynomial(r, append(expPolynomial[:len(expPolynomial):len(expPolynomial)], 1, 1)...)
 	return w.mul(p, power2(w, m))
 }
 
 // expNegative returns eˣ for x ≤ 0, and 0 below −708.
-func (w *writer) expNegative(x vec) vec {
+func (w *arithmetic) expNegative(x vec) vec {
 	small := w.is("lt", x, float64(leastExp))
 	return w.choose(0.0, w.expRaw(x), small)
 }
 
 // exp returns eˣ·(1+c) for any x and small c, correctly if it overflows and nearly so
 // if it is subnormal; c may be nil.
-func (w *writer) exp(x, c vec) vec {
+func (w *arithmetic) exp(x, c vec) vec {
 	x = w.choose(710.0, x, w.is("gt", x, 710.0))
 	x = w.choose(-750.0, x, w.is("lt", x, -750.0))
 	m, r := reduced(w, x)
@@ -73,7 +73,7 @@ func (w *writer) exp(x, c vec) vec {
 //
 // It uses x = 2ᵐ(1+f), √½ < 1+f ≤ √2, s = f/(2+f), log(1+f) = f − (f²/2 − s(f²/2 +
 // R(s²))): __ieee754_log of fdlibm (Sun Microsystems, 1993), coefficients Lg1 … Lg7.
-func logParts(w *writer, x vec) (high, f, low vec) {
+func logParts(w *arithmetic, x vec) (high, f, low vec) {
 	subnormal := w.is("lt", x, 0x1p-1022)
 	x = w.choose(w.mul(x, 0x1p54), x, subnormal)
 	bits := w.each("mov.b64", x)
@@ -98,7 +98,7 @@ func logParts(w *writer, x vec) (high, f, low vec) {
 }
 
 // log returns log x within 1 ulp, −∞ for 0, and NaN for x < 0.
-func (w *writer) log(x vec) vec {
+func (w *arithmetic) log(x vec) vec {
 	high, f, low := logParts(w, x)
 	out := w.sub(high, w.sub(low, f))
 	out = w.choose(math.Inf(-1), out, w.is("eq", x, 0.0))
@@ -109,7 +109,7 @@ func (w *writer) log(x vec) vec {
 
 // logOnePlus returns log(1 + t) for t ≥ 0 within 2 ulp: the logarithm of the rounded
 // sum, plus the rounding error of the sum divided by the sum.
-func logOnePlus(w *writer, t vec) vec {
+func logOnePlus(w *arithmetic, t vec) vec {
 	u := w.add(t, 1.0)
 	high, f, low := logParts(w, u)
 	back := w.sub(u, t)
@@ -120,7 +120,7 @@ func logOnePlus(w *writer, t vec) vec {
 
 // powerOf returns a^b for a ≥ 0 and the same b for all pairs: e^(b·log a), with the logarithm and
 // the product in two parts each, so that |b·log a| does not multiply the error.
-func powerOf(w *writer, a vec, b string) vec {
+func powerOf(w *arithmetic, a vec, b string) vec {
 	high, f, low := logParts(w, a)
 	sum := w.add(high, f)
 	lost := w.sub(f, w.sub(sum, high)) // |high| ≥ |f|, or high is 0
@@ -140,7 +140,7 @@ func powerOf(w *writer, a vec, b string) vec {
 // turn returns sin πu and, if cosine is set, cos πu, up to a common sign, which cancels
 // in their squares and in their product. u − round(u) is exact. The polynomials in its
 // square, with their errors, are kernel/vec's.
-func (w *writer) turn(u vec, cosine bool) (sin, cos vec) {
+func (w *arithmetic) turn(u vec, cosine bool) (sin, cos vec) {
 	r := w.sub(u, w.each("cvt.rni.f64.f64", u))
 	z := w.mul(r, r)
 	sin = w.mul(r, w.polynomial(z, 0x1.9d462020fcc78p-21, -0x1.6f7acdb8f6580p-16, 0x1.e8f3675ee37ddp-12, -0x1.e3074dfaf87afp-8,
@@ -154,7 +154,7 @@ func (w *writer) turn(u vec, cosine bool) (sin, cos vec) {
 
 // tanhOf returns tanh a within 4 ulp. With E = e^(−2|a|) − 1, which keeps its digits near
 // 0, it is −E/(2 + E) with the sign of a.
-func tanhOf(w *writer, a vec) vec {
+func tanhOf(w *arithmetic, a vec) vec {
 	x := w.mul(w.each("abs.f64", a), -2.0)
 	x = w.choose(float64(leastExp), x, w.is("lt", x, float64(leastExp)))
 	m, r := reduced(w, x)
@@ -167,7 +167,7 @@ func tanhOf(w *writer, a vec) vec {
 
 // arcsineOf returns arcsin a within 3 ulp, NaN outside [−1, 1]. For |a| ≥ ½ it is π/2 − 2
 // arcsin √((1 − |a|)/2): __ieee754_asin of fdlibm, coefficients pS0 … qS4.
-func arcsineOf(w *writer, a vec) vec {
+func arcsineOf(w *arithmetic, a vec) vec {
 	size := w.each("abs.f64", a)
 	small := w.is("lt", size, 0.5)
 	z := w.choose(w.mul(a, a), w.fma(size, -0.5, 0.5), small)
@@ -184,7 +184,7 @@ func arcsineOf(w *writer, a vec) vec {
 // erfOf returns erf a within 4 ulp. For |a| < 1 it is a·P(a²). Up to 6, where it rounds to 1, it is 1 −
 // e^(−a²)·Q(s) with s = 14.4/(|a| + 3) − 2.6, from −1 at 6 to 1 at 1. P and Q interpolate at the
 // Chebyshev points, with errors of 8e-18 of P and 1e-17 in the result.
-func erfOf(w *writer, a vec) vec {
+func erfOf(w *arithmetic, a vec) vec {
 	size := w.each("abs.f64", a)
 	near := w.mul(size, w.polynomial(w.mul(a, a), -0x1.ac9585a44fe29p-31, 0x1.d76af6ca49787p-27, -0x1.5c131500d3f88p-23,
 		0x1.b981d78881a5dp-20, -0x1.f4ca838adb73bp-17, 0x1.f9a2be4f731a1p-14, -0x1.c02db0665e53dp-11, 0x1.565bccfa44156p-8,
@@ -200,7 +200,7 @@ func erfOf(w *writer, a vec) vec {
 }
 
 // sincOf returns the Sinc of order n as [oplist.SincOf] does, from sine and cosine of half the angle.
-func sincOf(w *writer, a vec, n int) vec {
+func sincOf(w *arithmetic, a vec, n int) vec {
 	z := w.mul(a, a)
 	near := w.polynomial(z, oplist.SincSeries(n)...)
 	sin, cos := w.turn(w.mul(a, 1/(2*math.Pi)), true)

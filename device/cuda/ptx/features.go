@@ -38,7 +38,7 @@ func (b *body) measure() {
 }
 
 // zeros returns registers with 0, for sums.
-func (b *body) zeros() vec {
+func (b *values) zeros() vec {
 	out := make(vec, b.pairs())
 	for p := range out {
 		out[p] = b.do("mov.f64", number(0))
@@ -183,7 +183,7 @@ func (t *terms) weighted(w vec, s *sweep, f int, of func(a, b vec) vec) []vec {
 }
 
 // sum returns Σ_pairs a·b, or Σ_pairs a if b is nil.
-func (b *body) sum(a, c vec) vec {
+func (b *values) sum(a, c vec) vec {
 	if c == nil {
 		return vec{b.total(a)}
 	}
@@ -191,7 +191,7 @@ func (b *body) sum(a, c vec) vec {
 }
 
 // product returns a·b of each pair, or a if b is nil.
-func (b *body) product(a, c vec) vec {
+func (b *values) product(a, c vec) vec {
 	if c == nil {
 		return a
 	}
@@ -199,7 +199,7 @@ func (b *body) product(a, c vec) vec {
 }
 
 // dot returns Σ_pairs a·b, total Σ_pairs a.
-func (b *body) dot(a, c vec) string {
+func (b *values) dot(a, c vec) string {
 	sum := b.do("mul.rn.f64", a[0], c[0])
 	for p := 1; p < len(a); p++ {
 		sum = b.do("fma.rn.f64", a[p], c[p], sum)
@@ -207,7 +207,7 @@ func (b *body) dot(a, c vec) string {
 	return sum
 }
 
-func (b *body) total(a vec) string {
+func (b *values) total(a vec) string {
 	sum := a[0]
 	for _, v := range a[1:] {
 		sum = b.do("add.rn.f64", sum, v)

@@ -7,13 +7,9 @@ import (
 	"gpfit/kernel/oplist"
 )
 
-// body is the text of an entry during writing. In a pass a thread has rows × cols
-// pairs; pair p is in row p / cols, column p mod cols.
+// body is the text of an entry during writing.
 type body struct {
-	writer
-	k          *Kernel
-	rows, cols int
-	uniforms   string
+	values
 	// tx and ty are thread mod 32 and thread / 32, thread itself is t.
 	t, tx, ty string
 	tile      tile
@@ -22,10 +18,6 @@ type body struct {
 	// rowAt and colAt are the locations of the pass's coordinates: one address in
 	// shared memory, or an address for each point.
 	rowAt, colAt []string
-	features     map[int]vec
-	values       map[oplist.ID]vec
-	roots        map[oplist.ID]*decayed
-	live         lifetimes
 	// written is the approximate number of operations on columns that are written out one by one.
 	written int
 }
@@ -35,39 +27,40 @@ type body struct {
 type tile struct{ xa, na, ib, xb, nb, jb string }
 
 func newBody(k *Kernel, pairs int) *body {
-	b := &body{k: k, rows: min(pairs, 2), cols: max(pairs/2, 1)}
+	b := &body{values: values{k: k, rows: min(pairs, 2), cols: max(pairs/2, 1)}}
 	b.uniforms = b.pointer("uniforms")
 	b.t = b.do("mov.u32", "%tid.x")
 	b.tx, b.ty = b.do("and.b32", b.t, "31"), b.do("shr.u32", b.t, "5")
 	return b
 }
 
-func (b *body) pairs() int { return b.rows * b.cols }
+// operands computes addresses and other integers.
+type operands struct{ arithmetic }
 
-func (b *body) param(name string) string { return b.do("ld.param.u64", "["+name+"]") }
+func (b *operands) param(name string) string { return b.do("ld.param.u64", "["+name+"]") }
 
-func (b *body) pointer(name string) string { return b.do("cvta.to.global.u64", b.param(name)) }
+func (b *operands) pointer(name string) string { return b.do("cvta.to.global.u64", b.param(name)) }
 
 // wide extends a non-negative 32-bit integer to 64 bits.
-func (b *body) wide(i string) string { return b.do("cvt.u64.u32", i) }
+func (b *operands) wide(i string) string { return b.do("cvt.u64.u32", i) }
 
 // address returns base + 8·index.
-func (b *body) address(base, index string) string { return b.do("mad.lo.s64", index, "8", base) }
+func (b *operands) address(base, index string) string { return b.do("mad.lo.s64", index, "8", base) }
 
 // element returns the address of element (i, j) of a column-major matrix.
-func (b *body) element(base, i, j, ld string) string {
+func (b *operands) element(base, i, j, ld string) string {
 	return b.address(base, b.do("mad.lo.s64", j, ld, i))
 }
 
 // tiles returns ⌈count/size⌉ in 32 bits.
-func (b *body) tiles(count string, size int) string {
+func (b *operands) tiles(count string, size int) string {
 	up := b.do("add.s64", count, fmt.Sprint(size-1))
 	return b.do("cvt.u32.u64", b.do("shr.s64", up, fmt.Sprint(map[int]int{tileRows: 6, tileCols: 5}[size])))
 }
 
 // split returns the first row and column of tile number n, with rowTiles tiles in a
 // column of tiles, from row i0 and column j0 on.
-func (b *body) split(n, rowTiles, i0, j0 string) (ib, jb string) {
+func (b *operands) split(n, rowTiles, i0, j0 string) (ib, jb string) {
 	row, col := b.do("rem.u32", n, rowTiles), b.do("div.u32", n, rowTiles)
 	return b.do("mad.lo.s64", b.wide(row), fmt.Sprint(tileRows), i0), b.do("mad.lo.s64", b.wide(col), fmt.Sprint(tileCols), j0)
 }
@@ -121,7 +114,7 @@ func (b *body) passes(body func()) {
 
 // writePass begins a pass whose pairs are shifted by the given rows and columns.
 func writePass(b *body, rowShift, colShift string, body func()) {
-	b.features, b.values, b.roots, b.live = map[int]vec{}, map[oplist.ID]vec{}, map[oplist.ID]*decayed{}, lifetimes{}
+	b.features, b.known, b.roots, b.live = map[int]vec{}, map[oplist.ID]vec{}, map[oplist.ID]*decayed{}, lifetimes{}
 	row, col := b.wide(b.do("add.u32", b.tx, rowShift)), b.wide(b.do("add.u32", b.ty, colShift))
 	b.rowIndex, b.colIndex = nil, nil
 	for a := range b.rows {
@@ -142,7 +135,7 @@ func writePass(b *body, rowShift, colShift string, body func()) {
 }
 
 // points returns the addresses of the first coordinates of points.
-func (b *body) points(x, n string, indices []string) []string {
+func (b *operands) points(x, n string, indices []string) []string {
 	var out []string
 	last := b.do("sub.s64", n, "1")
 	for _, i := range indices {

@@ -7,8 +7,23 @@ import (
 	"gpfit/kernel/oplist"
 )
 
+// values computes values of the pairs of a pass: a thread has rows × cols of them, and pair p is in row p / cols, column p
+// mod cols.
+type values struct {
+	operands
+	k          *Kernel
+	rows, cols int
+	uniforms   string
+	features   map[int]vec
+	known      map[oplist.ID]vec
+	roots      map[oplist.ID]*decayed
+	live       lifetimes
+}
+
+func (b *values) pairs() int { return b.rows * b.cols }
+
 // uniform returns a uniform value as an operand.
-func (b *body) uniform(v oplist.ID) string {
+func (b *values) uniform(v oplist.ID) string {
 	if value := b.k.list.At(v); value.Op == oplist.Number {
 		return number(value.Number)
 	}
@@ -16,7 +31,7 @@ func (b *body) uniform(v oplist.ID) string {
 }
 
 // signOfOne returns 1 or −1 for a value that is the constant 1 or −1, and 0 otherwise.
-func signOfOne(b *body, v oplist.ID) (sign float64) {
+func signOfOne(b *values, v oplist.ID) (sign float64) {
 	if value := b.k.list.At(v); value.Op == oplist.Number && value.Number*value.Number == 1 {
 		return value.Number
 	}
@@ -24,21 +39,21 @@ func signOfOne(b *body, v oplist.ID) (sign float64) {
 }
 
 // value returns a value for all pairs, and computes it on first use.
-func (b *body) value(v oplist.ID) vec {
+func (b *values) value(v oplist.ID) vec {
 	b.live.used(v)
-	if out, ok := b.values[v]; ok {
+	if out, ok := b.known[v]; ok {
 		return out
 	}
 	value := b.k.list.At(v)
 	out := compute(b, v, value)
-	b.values[v] = out
+	b.known[v] = out
 	if value.Op != oplist.Feature && !value.Uniform {
 		b.live.born(v)
 	}
 	return out
 }
 
-func compute(b *body, v oplist.ID, value *oplist.Value) vec {
+func compute(b *values, v oplist.ID, value *oplist.Value) vec {
 	switch {
 	case value.Uniform:
 		return slices.Repeat(vec{b.do("mov.f64", b.uniform(v))}, b.pairs())
@@ -61,7 +76,7 @@ func compute(b *body, v oplist.ID, value *oplist.Value) vec {
 	return functionOf(b, v, value, b.value(value.Args[0]))
 }
 
-func functionOf(b *body, v oplist.ID, value *oplist.Value, a vec) vec {
+func functionOf(b *values, v oplist.ID, value *oplist.Value, a vec) vec {
 	switch value.Op {
 	case oplist.Exp:
 		if b.k.list.At(value.Args[0]).Sign.NotPositive() {
@@ -73,17 +88,17 @@ func functionOf(b *body, v oplist.ID, value *oplist.Value, a vec) vec {
 	case oplist.LogOrZero:
 		return b.choose(0.0, b.log(a), b.is("eq", a, 0.0))
 	case oplist.Log1p:
-		return logOnePlus(&b.writer, a)
+		return logOnePlus(&b.arithmetic, a)
 	case oplist.Sine, oplist.Cosine:
 		return waveOf(b, v, value, a)
 	case oplist.Tanh:
-		return tanhOf(&b.writer, a)
+		return tanhOf(&b.arithmetic, a)
 	case oplist.Arcsine:
-		return arcsineOf(&b.writer, a)
+		return arcsineOf(&b.arithmetic, a)
 	case oplist.Erf:
-		return erfOf(&b.writer, a)
+		return erfOf(&b.arithmetic, a)
 	case oplist.Sinc:
-		return sincOf(&b.writer, a, value.Index)
+		return sincOf(&b.arithmetic, a, value.Index)
 	case oplist.Abs:
 		return b.each("abs.f64", a)
 	case oplist.Positive:
@@ -92,13 +107,13 @@ func functionOf(b *body, v oplist.ID, value *oplist.Value, a vec) vec {
 		step := b.choose(1.0, 0.0, b.is("gt", a, 0.0))
 		return b.choose(a, step, b.is("nan", a, a))
 	case oplist.Power:
-		return powerOf(&b.writer, a, b.uniform(value.Coef[0]))
+		return powerOf(&b.arithmetic, a, b.uniform(value.Coef[0]))
 	}
 	panic(fmt.Sprintf("kernels: unknown operation %d", value.Op))
 }
 
 // sumOf returns Σ coef·a + offset.
-func sumOf(b *body, v *oplist.Value) vec {
+func sumOf(b *values, v *oplist.Value) vec {
 	var out vec
 	var start any // nil, or the first term
 	if v.Offset != oplist.None {
@@ -127,7 +142,7 @@ func sumOf(b *body, v *oplist.Value) vec {
 
 // productOf returns Π a^power. It begins with a known product of some of the factors, if
 // any, and divides once.
-func productOf(b *body, id oplist.ID, v *oplist.Value) vec {
+func productOf(b *values, id oplist.ID, v *oplist.Value) vec {
 	left := map[oplist.ID]int{}
 	for i, a := range v.Args {
 		left[a] = v.Powers[i]
@@ -151,11 +166,11 @@ func productOf(b *body, id oplist.ID, v *oplist.Value) vec {
 }
 
 // knownProduct returns a computed product of some of the factors and removes them from left.
-func knownProduct(b *body, id oplist.ID, left map[oplist.ID]int) vec {
+func knownProduct(b *values, id oplist.ID, left map[oplist.ID]int) vec {
 	best, most := oplist.None, 1
 	for v := range b.k.list.Values[:id] {
 		value := b.k.list.At(oplist.ID(v))
-		if _, there := b.values[oplist.ID(v)]; !there || value.Op != oplist.Product || value.Uniform || len(value.Args) <= most {
+		if _, there := b.known[oplist.ID(v)]; !there || value.Op != oplist.Product || value.Uniform || len(value.Args) <= most {
 			continue
 		}
 		if !slices.ContainsFunc(value.Args, func(a oplist.ID) bool {
@@ -175,7 +190,7 @@ func knownProduct(b *body, id oplist.ID, left map[oplist.ID]int) vec {
 }
 
 // multiplied multiplies by a the product so far, which may be nil.
-func multiplied(b *body, before, a vec) vec {
+func multiplied(b *values, before, a vec) vec {
 	if before == nil {
 		return a
 	}
@@ -183,7 +198,7 @@ func multiplied(b *body, before, a vec) vec {
 }
 
 // integerPower multiplies, from the highest bit of p ≥ 1 down.
-func integerPower(b *body, a vec, p int) vec {
+func integerPower(b *values, a vec, p int) vec {
 	out, bit := a, 1
 	for bit <= p/2 {
 		bit *= 2
@@ -197,9 +212,9 @@ func integerPower(b *body, a vec, p int) vec {
 }
 
 // rootOf returns √a, which a Decay may share.
-func rootOf(b *body, a oplist.ID) vec { return decayOf(b, a).root }
+func rootOf(b *values, a oplist.ID) vec { return decayOf(b, a).root }
 
-func decayOf(b *body, a oplist.ID) *decayed {
+func decayOf(b *values, a oplist.ID) *decayed {
 	if b.roots[a] == nil {
 		b.roots[a] = &decayed{root: b.each("sqrt.rn.f64", b.value(a))}
 		b.live.born([2]oplist.ID{a, 0})
@@ -210,7 +225,7 @@ func decayOf(b *body, a oplist.ID) *decayed {
 
 // decayWith returns (Σ_k poly_k t^(k−1))·e^−t with t = √a. If e^−t counts as 0, so does the
 // product.
-func decayWith(b *body, v *oplist.Value) vec {
+func decayWith(b *values, v *oplist.Value) vec {
 	a := v.Args[0]
 	d := decayOf(b, a)
 	if d.exp == nil {
@@ -223,7 +238,7 @@ func decayWith(b *body, v *oplist.Value) vec {
 }
 
 // decayPolynomial returns Decay without the cutoff.
-func decayPolynomial(b *body, d *decayed, poly []float64) vec {
+func decayPolynomial(b *values, d *decayed, poly []float64) vec {
 	var sum vec // over k ≥ 1
 	switch len(poly) {
 	case 0, 1:
@@ -257,7 +272,7 @@ func decayPolynomial(b *body, d *decayed, poly []float64) vec {
 }
 
 // waveOf returns sin 2πa or cos 2πa, and computes both if the list contains both for one argument.
-func waveOf(b *body, v oplist.ID, value *oplist.Value, a vec) vec {
+func waveOf(b *values, v oplist.ID, value *oplist.Value, a vec) vec {
 	partner := oplist.None
 	for id := range b.k.list.Values {
 		o := &b.k.list.Values[id]
@@ -270,12 +285,12 @@ func waveOf(b *body, v oplist.ID, value *oplist.Value, a vec) vec {
 	sine := func() vec { return b.mul(b.mul(sin, 2.0), cos) }
 	if value.Op == oplist.Sine {
 		if partner != oplist.None {
-			b.values[partner] = cosine()
+			b.known[partner] = cosine()
 		}
 		return sine()
 	}
 	if partner != oplist.None {
-		b.values[partner] = sine()
+		b.known[partner] = sine()
 	}
 	return cosine()
 }

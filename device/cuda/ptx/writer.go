@@ -94,9 +94,12 @@ func (w *writer) loop(t, first, limit, step string, maybe bool, body func(i stri
 // vec holds a register, or an operand, for every pair of a pass.
 type vec []string
 
+// arithmetic writes arithmetic of float64 numbers, for every pair of a pass.
+type arithmetic struct{ writer }
+
 // each writes an instruction for every pair. Operands are strings, which apply to all
 // pairs, or vecs.
-func (w *writer) each(op string, args ...any) vec {
+func (w *arithmetic) each(op string, args ...any) vec {
 	n := 1
 	for _, a := range args {
 		if v, ok := a.(vec); ok {
@@ -111,7 +114,7 @@ func (w *writer) each(op string, args ...any) vec {
 }
 
 // into is each with the results in existing registers.
-func (w *writer) into(dst vec, op string, args ...any) {
+func (w *arithmetic) into(dst vec, op string, args ...any) {
 	for p := range dst {
 		w.put("%s %s, %s", op, dst[p], strings.Join(pick(args, p), ", "))
 	}
@@ -133,22 +136,22 @@ func pick(args []any, p int) []string {
 }
 
 // These functions write float64 arithmetic.
-func (w *writer) add(a, b any) vec    { return w.each("add.rn.f64", a, b) }
-func (w *writer) sub(a, b any) vec    { return w.each("sub.rn.f64", a, b) }
-func (w *writer) mul(a, b any) vec    { return w.each("mul.rn.f64", a, b) }
-func (w *writer) fma(a, b, c any) vec { return w.each("fma.rn.f64", a, b, c) }
-func (w *writer) neg(a any) vec       { return w.each("neg.f64", a) }
+func (w *arithmetic) add(a, b any) vec    { return w.each("add.rn.f64", a, b) }
+func (w *arithmetic) sub(a, b any) vec    { return w.each("sub.rn.f64", a, b) }
+func (w *arithmetic) mul(a, b any) vec    { return w.each("mul.rn.f64", a, b) }
+func (w *arithmetic) fma(a, b, c any) vec { return w.each("fma.rn.f64", a, b, c) }
+func (w *arithmetic) neg(a any) vec       { return w.each("neg.f64", a) }
 
 // choose returns a if p holds, and b otherwise.
-func (w *writer) choose(a, b any, p vec) vec { return w.each("selp.f64", a, b, p) }
+func (w *arithmetic) choose(a, b any, p vec) vec { return w.each("selp.f64", a, b, p) }
 
 // is compares: "lt", "ge", "nan", …. Comparisons with NaN are false, except "neu".
-func (w *writer) is(relation string, a, b any) vec {
+func (w *arithmetic) is(relation string, a, b any) vec {
 	return w.each("setp."+relation+".f64", a, b)
 }
 
 // polynomial returns Σ c_k x^k, computed from the highest coefficient down.
-func (w *writer) polynomial(x vec, coefs ...float64) vec {
+func (w *arithmetic) polynomial(x vec, coefs ...float64) vec {
 	sum := w.fma(x, coefs[0], coefs[1])
 	for _, c := range coefs[2:] {
 		sum = w.fma(sum, x, c)
