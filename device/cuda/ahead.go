@@ -43,7 +43,7 @@ func factorAhead(w *Workspace) {
 	result := []float64{0}
 	w.download(result, out)
 	if minor := int64(result[0]); w.err == nil && minor > 0 {
-		w.fail(explainMinor(w, minor))
+		w.fail(w.explainMinor(minor))
 	}
 }
 

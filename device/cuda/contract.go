@@ -134,14 +134,14 @@ func (c *contraction) prepareMiddle() {
 	}
 	if c.middle.bytes == 0 {
 		count := c.sizes.middleElements(c.n)
-		require(c.Workspace, 8*count, nameOfMiddle)
+		c.require(8*count, nameOfMiddle)
 		c.need(&c.memory, &c.middle, count)
 	}
 	c.upload(c.middle.at, weights)
 	if c.term.blocks != nil {
 		count := foldElements(c.term.blocks)
 		if need := 8 * count; need > c.folds.bytes {
-			require(c.Workspace, need, nameOfMiddle)
+			c.require(need, nameOfMiddle)
 		}
 		c.need(&c.memory, &c.folds, count)
 		c.eachBlock(func(_, m int64, block kernels.Matrix, elements []float64) { c.uploadBlock(block, elements, m, m, m) })

@@ -55,7 +55,7 @@ func (p *multiplication) allocate(local *memory) {
 	blocks := min(p.program.work.Blocks, max(1, 2*p.sizes.fill/height), max(1, productScratch/block), (p.n+height-1)/height)
 	p.rows = min(p.n, blocks*height)
 	vectors := leadingDim(p.n) * int64(p.entry.Vectors)
-	require(p.Workspace, 8*(vectors+blocks*block+p.rows*columns), "products of derivatives with vectors")
+	p.require(8*(vectors+blocks*block+p.rows*columns), "products of derivatives with vectors")
 	p.need(local, &p.v, vectors)
 	p.need(local, &p.scratch, blocks*block)
 	p.need(local, &p.sums, p.rows*columns)

@@ -40,14 +40,14 @@ func fill(w *Workspace, prog *kernel.Program, theta, noise []float64) {
 	w.upload(w.noise.at, noise)
 	for j0 := int64(0); j0 < w.n; j0 += w.sizes.fill {
 		j1 := min(j0+w.sizes.fill, w.n)
-		w.run(kernels.Fill(w.program.value.Function, w.points, w.matrix, noiseOfFill(w), j0, j1))
+		w.run(kernels.Fill(w.program.value.Function, w.points, w.matrix, w.noiseOfFill(), j0, j1))
 		w.poll()
 	}
 	w.stage = stageFilled
 }
 
 // noiseOfFill returns the noise of the last Fill: one variance or n.
-func noiseOfFill(w *Workspace) kernels.Vector {
+func (w *covariance) noiseOfFill() kernels.Vector {
 	return kernels.Vector{A: w.noise.at, N: int64(len(w.filled.noise))}
 }
 
@@ -73,7 +73,7 @@ func (w *Workspace) Factor(ctx context.Context) error {
 			return
 		}
 		w.Begin("factor", choleskyFlops(w.n, w.sizes.factor, w.sizes.updateWidth(w.n)))
-		cholesky(w)
+		w.cholesky()
 		w.stage = stageFactored
 	})
 }
@@ -85,7 +85,7 @@ func factorTogether(ctx context.Context, w *Workspace, fill func()) error {
 		w.stage = stageEmpty
 		w.did("factor", flops)
 		if minor := int64(results[0]); minor > 0 {
-			w.fail(explainMinor(w, minor))
+			w.fail(w.explainMinor(minor))
 		}
 		if w.err == nil {
 			w.stage, w.logs = stageFactored, &results[1]
@@ -97,7 +97,7 @@ func factorTogether(ctx context.Context, w *Workspace, fill func()) error {
 // factors the diagonal block, solves the rows below and updates the columns to the
 // right. The update runs in panels, each of which is a matrix product that reaches a
 // little over the diagonal; panels are narrower than blocks to limit that excess.
-func cholesky(w *Workspace) {
+func (w *covariance) cholesky() {
 	block := w.sizes.factor
 	for o := int64(0); o < w.n && w.err == nil; o += block {
 		width := min(block, w.n-o)
@@ -109,23 +109,23 @@ func cholesky(w *Workspace) {
 			case int64(minor) > width:
 				return fmt.Errorf("cuda: cuSOLVER reports minor %d of a block of order %d", minor, width)
 			}
-			return explainMinor(w, o+int64(minor))
+			return w.explainMinor(o + int64(minor))
 		})
 		w.worked(cube(width) / 3)
 		if o+width == w.n {
 			break
 		}
-		solveBelow(w, o, width)
+		w.solveBelow(o, width)
 		panel := min(block, w.sizes.updateWidth(w.n))
 		for j := o + width; j < w.n; j += panel {
 			w.gemm(plain, transposed, w.n-j, min(panel, w.n-j), width, -1, w.at(j, o), w.at(j, o), 1, w.at(j, j))
 		}
 	}
-	checkDiagonal(w)
+	w.checkDiagonal()
 }
 
 // solveBelow computes the rows of L below the diagonal block at o, in bands of rows.
-func solveBelow(w *Workspace, o, width int64) {
+func (w *covariance) solveBelow(o, width int64) {
 	perRow := float64(width) * float64(width)
 	band := max(64, aligned(int64(w.sizes.gemm/perRow)))
 	for i := o + width; i < w.n; i += band {
@@ -137,7 +137,7 @@ func solveBelow(w *Workspace, o, width int64) {
 
 // checkDiagonal searches for a diagonal element of L that is not a positive number,
 // because cuSOLVER may report success on a matrix with a NaN.
-func checkDiagonal(w *Workspace) {
+func (w *covariance) checkDiagonal() {
 	look := kernels.FirstBad(w.matrix.A, w.n, w.matrix.LD+1, true, w.small.at)
 	w.run(look)
 	first := make([]int64, look.Blocks)
@@ -147,7 +147,7 @@ func checkDiagonal(w *Workspace) {
 		case at < 0:
 			return fmt.Errorf("cuda: kernel %s found the invalid element %d", look.Kernel, at)
 		case at < w.n:
-			return explainMinor(w, at+1)
+			return w.explainMinor(at + 1)
 		}
 		return nil
 	})

@@ -92,7 +92,7 @@ func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 		if !w.bind(prog, theta) || m == 0 {
 			return
 		}
-		require(w, 8*m*(leadingDim(w.n)+leadingDim(m)+int64(xs.D)), fmt.Sprintf("the covariance of %d predictions", m))
+		w.require(8*m*(leadingDim(w.n)+leadingDim(m)+int64(xs.D)), fmt.Sprintf("the covariance of %d predictions", m))
 		w.local(func(local *memory) {
 			p := prediction{w, xs, min(m, w.sizes.crossWidth(w.n)), buffer{}}
 			p.covariance(local, reduction)

@@ -78,14 +78,14 @@ func (w *Workspace) solveEach(ctx context.Context, b []float64, m int, ops ...ma
 			}
 			rhs := w.columns(space)
 			w.uploadBlock(rhs, b, w.n, w.n, int64(m))
-			solve(w, rhs, int64(m), ops...)
+			w.solve(rhs, int64(m), ops...)
 			w.downloadBlock(b, w.n, rhs, w.n, int64(m))
 		})
 	})
 }
 
 // solve does so for rhs, n×m, on the device.
-func solve(w *Workspace, rhs kernels.Matrix, m int64, ops ...mathlib.Transpose) {
+func (w *covariance) solve(rhs kernels.Matrix, m int64, ops ...mathlib.Transpose) {
 	for _, op := range ops {
 		w.trsm(left, op, w.n, m, w.matrix, rhs)
 	}
@@ -154,7 +154,7 @@ func (w *Workspace) Residual(ctx context.Context) (worst float64, err error) {
 			return
 		}
 		if w.bind(w.filled.program, w.filled.theta) {
-			w.local(func(local *memory) { multiplySolution(w, local, e, m, got) })
+			w.local(func(local *memory) { w.multiplySolution(local, e, m, got) })
 		}
 	})
 	if err != nil {
@@ -171,17 +171,17 @@ func (w *Workspace) Residual(ctx context.Context) (worst float64, err error) {
 }
 
 // multiplySolution writes Σ·Σ⁻¹e to got, both n×m.
-func multiplySolution(w *Workspace, local *memory, e []float64, m int64, got []float64) {
+func (w *covariance) multiplySolution(local *memory, e []float64, m int64, got []float64) {
 	var solution, product buffer
 	w.need(local, &solution, leadingDim(w.n)*m)
 	w.need(local, &product, leadingDim(w.n)*m)
 	v, y := w.columns(solution), w.columns(product)
 	w.uploadBlock(v, e, w.n, w.n, m)
-	solve(w, v, m, plain, transposed)
+	w.solve(v, m, plain, transposed)
 	const rows = 8192
 	for i0 := int64(0); i0 < w.n; i0 += rows {
 		i1 := min(i0+rows, w.n)
-		w.run(kernels.Multiply(w.program.value.Function, w.points, noiseOfFill(w), i0, i1, v, m, y.At(i0, 0)))
+		w.run(kernels.Multiply(w.program.value.Function, w.points, w.noiseOfFill(), i0, i1, v, m, y.At(i0, 0)))
 		w.worked(0)
 	}
 	w.downloadBlock(got, w.n, y, w.n, m)

@@ -16,7 +16,7 @@ func TestOperations(t *testing.T) {
 	for n, most := range map[int64]float64{5000: 1.1, 10_000: 1.06, 20_000: 1.035, 35_000: 1.02} {
 		leaf := panelWidth(n)
 		phases, _ := waves.Inversion{N: n, Leaf: leaf}.Phases(streams, 132)
-		f := lookAhead{Workspace: &Workspace{storage: storage{n: n}}, block: leaf}
+		f := lookAhead{Workspace: &Workspace{covariance: covariance{storage: storage{n: n}}}, block: leaf}
 		for o := int64(0); o < n; o += leaf {
 			f.updates = append(f.updates, waves.Update(f.matrix, n, o, min(leaf, n-o), min(o+leaf, n), leaf/blockProducts))
 		}

@@ -25,9 +25,7 @@ const (
 // triangle holds Σ and then L, the strict upper triangle Σ⁻¹ once a gradient has been computed.
 type Workspace struct {
 	device.Meter
-	queue // of the current call
-	storage
-	plan device.Plan
+	covariance
 	// lockstep is where a small workspace computes, nil for a large one. logs is Σ log L_ii if that computed L.
 	lockstep *lockstep
 	logs     *float64
@@ -35,8 +33,15 @@ type Workspace struct {
 	solution []float64
 	stage    stage
 	closed   bool
-	program  program
-	filled   filled
+}
+
+// covariance is Σ, or what it becomes, with the queue of the current call.
+type covariance struct {
+	queue
+	storage
+	plan    device.Plan
+	program program
+	filled  filled
 }
 
 var _ device.DenseWorkspace = (*Workspace)(nil)
@@ -103,15 +108,15 @@ type filled struct {
 
 // newWorkspace allocates a workspace on g. l is nil for a large one.
 func newWorkspace(g *gpu, l *lockstep, s sizes, x *kernel.Points, plan device.Plan) (*Workspace, error) {
-	w := &Workspace{plan: plan, lockstep: l, storage: storage{sizes: s, x: x, n: int64(x.N), memory: memory{gpu: g}}}
+	w := &Workspace{lockstep: l, covariance: covariance{plan: plan, storage: storage{sizes: s, x: x, n: int64(x.N), memory: memory{gpu: g}}}}
 	w.queue = queue{gpu: g, meter: &w.Meter, limit: s.gemm}
-	if err := g.do(func() error { return allocate(w) }); err != nil {
+	if err := g.do(func() error { return w.allocate() }); err != nil {
 		return nil, errors.Join(g.translate(err, plan), w.memory.free())
 	}
 	return w, nil
 }
 
-func allocate(w *Workspace) error {
+func (w *covariance) allocate() error {
 	ld := leadingDim(w.n)
 	w.need(&w.memory, &w.sigma, w.n*ld)
 	w.need(&w.memory, &w.xs, w.n*int64(w.x.D))
@@ -224,12 +229,12 @@ func ended(w *Workspace, err error) error {
 }
 
 // bind selects the program and its parameters for the following calls.
-func (w *Workspace) bind(prog *kernel.Program, theta []float64) bool {
+func (w *covariance) bind(prog *kernel.Program, theta []float64) bool {
 	return w.program.bind(&w.queue, &w.memory, w.x, prog, theta)
 }
 
 // require fails with a [*device.MemoryError] unless the given number of bytes is free for what.
-func require(w *Workspace, bytes int64, what string) {
+func (w *covariance) require(bytes int64, what string) {
 	w.then(func() error {
 		free, err := w.gpu.free()
 		if err == nil && bytes > free {
@@ -318,6 +323,6 @@ func (f *function) setUniforms(q *queue, theta []float64) {
 }
 
 // explainMinor returns the error for a leading minor of the given order.
-func explainMinor(w *Workspace, order int64) error {
+func (w *covariance) explainMinor(order int64) error {
 	return device.ExplainMinor(int(order), w.x, w.filled.program, w.filled.theta, w.filled.noise)
 }
