@@ -91,7 +91,7 @@ func spread(n, count int) []int {
 	return out
 }
 
-// checkWeights compares Σα with the targets, less the mean function, in rows of a block: those at the positions at.
+// checkWeights compares Σα with the targets, less the mean function, in the rows of a block at the positions at.
 func checkWeights(ctx context.Context, m *Model, x *kernel.Points, rows, at []int, path string) error {
 	prog, err := m.Program()
 	if err != nil {

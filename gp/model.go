@@ -52,7 +52,7 @@ type Model struct {
 	// predicts with them, and everything else with Theta.
 	Draws *Draws `json:"draws,omitempty"`
 
-	// State is what the method of the fit needs besides to compute with the training rows again; most need nothing.
+	// State holds further data with which the method of the fit computes with the training rows again. Most methods need none.
 	State device.State `json:"-"`
 	// X holds the n×len(Columns) training inputs, row-major. Y holds the targets
 	// and Alpha holds Σ⁻¹r in scaled units, both n×T column-major.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFlops compares the work of each kind of product A·Bᵀ with a count of its terms, but for those of the diagonals.
+// TestFlops compares the work of each kind of product A·Bᵀ with a count of its terms. It leaves out the terms of the diagonals.
 func TestFlops(t *testing.T) {
 	const n = 64
 	for _, upperA := range []bool{false, true} {

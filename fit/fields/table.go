@@ -104,7 +104,7 @@ func (r *Row) Remark(text string) {
 	r.Note += text
 }
 
-// Column adds a column on the right: for each row the text that of returns.
+// Column adds a column on the right. The function of returns the text of a row.
 func (t *Table) Column(head Head, of func(row int) string) {
 	t.Heads = append(t.Heads, head)
 	for i := range t.Rows {

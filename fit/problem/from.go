@@ -258,7 +258,7 @@ func (p *application) moved(indexed string) float64 {
 	return (from.Scaling.XMean[k] - own.XMean[c]) / own.XScale[c]
 }
 
-// columnOf returns the position of a column in use among those of the model that the fit starts from; −1 without.
+// columnOf returns the position of a column in use among the columns of the model that the fit starts from, or −1.
 func (p *application) columnOf(c int) int {
 	from, name := p.opts.From, p.names.Features[p.names.Columns[c]]
 	return slices.IndexFunc(from.Columns, func(f int) bool { return from.FeatureNames[f] == name })

@@ -27,7 +27,7 @@ func (r Rate) Seconds(work float64) float64 {
 // because it may take longer than others.
 func Left(all, taken float64) float64 { return max(0.1*all, all-taken) }
 
-// Rest is what is left of many pieces of work.
+// Rest adds up the time that many pieces of work still take.
 type Rest struct{ sum, longest float64 }
 
 // Add adds a piece of work, as [Left] does.

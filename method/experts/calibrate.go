@@ -171,7 +171,7 @@ func (l *leftOut) temperature() float64 {
 	return math.Exp((low + high) / 2)
 }
 
-// opinion is what an expert says about the function, without noise, at m points in scaled units: means, m×T
+// opinion is the prediction of the function by an expert, without noise, at m points in scaled units: means, m×T
 // column-major, and m variances. The prior variances are the same for all experts.
 type opinion struct{ prior, mean, variance []float64 }
 

@@ -59,7 +59,7 @@ func findColumns(ctx context.Context, s *subject) (columns, error) {
 	for _, r := range relevance {
 		byFeature[r.Index] = r.Relevance
 	}
-	// Columns have rows as long as these take no more than 32 MB, at least those with a picture.
+	// Columns have rows as long as these take no more than 32 MB, and at least the columns with a picture have some.
 	const numbers = 4 << 20
 	out := columns{relevance: relevance, moved: min(len(all), mostAxes, max(mostEffects, numbers/(effectPoints*len(m.FeatureNames))))}
 	for at, k := range effect.Order(all, byFeature) {

@@ -14,7 +14,7 @@ func number(v float64) string  { return fields.Field{Form: "%.5g"}.Text(v) }
 func short(v float64) string   { return fields.Field{Form: "%.3g"}.Text(v) }
 func percent(v float64) string { return fields.Named("coverage95").Text(v) }
 
-// scoreHeads returns the heads of columns of scores, and scoreTexts the scores of a struct, "-" for those that it lacks.
+// scoreHeads returns the heads of columns of scores, and scoreTexts the scores of a struct, "-" for scores that it lacks.
 func scoreHeads() (heads []fields.Head) {
 	for _, path := range fields.Scores {
 		heads = append(heads, fields.Numbers(fields.Named(path).Head)...)

@@ -119,7 +119,7 @@ func (s *series) draw(section *page.Section, part *stretch, only *effect.Variabl
 	return section.Draw(target.named(part.caption), alt, page.Wide, plotting.Chart{X: only.Axis(), Y: plotting.Axis{Label: target.target}, Layers: layers})
 }
 
-// between returns rows whose times are among those of a picture. number is the number of a row in its table.
+// between returns rows whose times are within the range of a picture. number is the number of a row in its table.
 func between(times []float64, name string, color int, x, y []float64, number func(i int) int) *plotting.Points {
 	var inside []int
 	for i, at := range x {

@@ -222,4 +222,3 @@ var Promised = []string{
 	".", "batch", "compare", "cpu", "device", "device/cuda", "device/devicetest", "fit", "fit/dataset", "fit/problem",
 	"fit/summary", "gp", "graph", "hyperopt", "hyperopt/descent", "kernel", "mean", "table", "table/feature", "table/formats",
 }
-

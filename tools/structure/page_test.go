@@ -104,4 +104,3 @@ func TestLibraryLinks(t *testing.T) {
 		}
 	}
 }
-

@@ -84,7 +84,7 @@ func (b Base) CheckPoints(ctx context.Context, x *kernel.Points, plan device.Pla
 	return plan.Check(b.Info())
 }
 
-// unequalNoise is what a method with one noise variance for all rows lacks.
+// unequalNoise names the capability that a method with one noise variance for all rows lacks.
 const unequalNoise = "noise that differs between rows; the method dense does"
 
 // backend is a [Method] on the host.
@@ -93,8 +93,8 @@ type backend struct {
 	of Method
 }
 
-// Supports implements [device.Backend]. It refuses workloads that need what only a covariance matrix has, and those
-// whose kernel is not known although their size is.
+// Supports implements [device.Backend]. It refuses workloads that need what only a covariance matrix has, and
+// workloads of a known size whose kernel is not known.
 func (b backend) Supports(w device.Workload) error {
 	what := ""
 	switch {

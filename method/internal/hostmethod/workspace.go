@@ -27,7 +27,7 @@ type Engine interface {
 	Numbers() int
 }
 
-// State is what a [Workspace] and its [Engine] share.
+// State holds the data that a [Workspace] and its [Engine] share.
 type State struct {
 	device.Meter
 	// Points are the N points.

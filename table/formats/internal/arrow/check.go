@@ -86,7 +86,7 @@ func (f *footer) checkFields(of record, slot flatbuffers.VOffsetT, depth int) er
 	return nil
 }
 
-// checkMessage checks the metadata of a batch or dictionary, of block i of those that begin at start.
+// checkMessage checks the metadata of a batch or dictionary, of block i in the list that begins at start.
 func (f *footer) checkMessage(start flatbuffers.UOffsetT, i int) error {
 	block := start + flatbuffers.UOffsetT(blockSize*i)
 	length := int64(f.root.GetInt32(block + 8))
