@@ -81,7 +81,7 @@ type Workload struct {
 	State State
 }
 
-// State is what a method keeps with a fitted model, so that it computes with the model's rows as it did in the fit;
+// State holds the data that a method keeps with a fitted model, so that it computes with the model's rows as it did in the fit;
 // the zero value for a method that needs nothing. [Chosen] then stands for this method, and its backends have a method
 // For (see [For]) that reads the state.
 type State struct {

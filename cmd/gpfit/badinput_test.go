@@ -123,7 +123,7 @@ func (c *badCase) run(t *testing.T, good string) {
 	}
 }
 
-// used is what this process has used.
+// used has the resources that this process has used.
 type used struct {
 	processor time.Duration
 	allocated uint64 // bytes
