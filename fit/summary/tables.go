@@ -80,10 +80,10 @@ func (e *StdErrors) Table(names []string) fields.Table {
 }
 
 // DrawTable describes the draws of each parameter.
-func (p *PosteriorReport) DrawTable() fields.Table {
+func (r *PosteriorReport) DrawTable() fields.Table {
 	t := named("scaled", "mean", "sd", "2.5 %", "median", "97.5 %", "R-hat", "ESS bulk", "ESS tail")
-	for _, name := range drawnNames(p) {
-		s := p.Parameters[name]
+	for _, name := range drawnNames(r) {
+		s := r.Parameters[name]
 		cells := []string{name}
 		for _, v := range []float64{s.Mean, s.SD, s.Lower, s.Median, s.Upper} {
 			cells = append(cells, fmt.Sprintf("%.5g", v))

@@ -72,13 +72,15 @@ func (w *Workplace) Limits(z []float64) []float64 {
 	return w.limits(z)
 }
 
-// Starts, Alternatives and Groups implement [hyperopt.Problem].
+// Starts implements [hyperopt.Problem].
 func (w *Workplace) Starts() ([][]float64, int) { return starts.Of(w.Job.Prepared) }
 
+// Alternatives implements [hyperopt.Problem].
 func (w *Workplace) Alternatives(z []float64) (near, far [][]float64) {
 	return starts.Alternatives(w.Job.Prepared, z)
 }
 
+// Groups implements [hyperopt.Problem].
 func (w *Workplace) Groups() []int { return spread.Groups(w.Job.Sample.Points) }
 
 // Room implements [hyperopt.Problem].

@@ -135,14 +135,14 @@ func (l sums) ofLinear(sum linear) ID {
 func (l sums) addUniform(a, b ID, sign float64) ID {
 	v, offset := Value{Op: Sum, Offset: None}, 0.0
 	add := func(term ID, factor float64) {
-		m := products{l.List}.monomialOf(term)
+		m := products(l).monomialOf(term)
 		factor *= m.number
 		m.number = 1
 		if len(m.powers) == 0 {
 			offset += factor
 			return
 		}
-		core := products{l.List}.ofMonomial(m)
+		core := products(l).ofMonomial(m)
 		i := slices.Index(v.Args, core)
 		if i < 0 {
 			i = len(v.Args)
@@ -179,9 +179,9 @@ func (l sums) addUniform(a, b ID, sign float64) ID {
 	case len(keep.Args) == 0:
 		return l.Num(offset)
 	case len(keep.Args) == 1 && keep.Offset == None:
-		m := products{l.List}.monomialOf(keep.Args[0])
+		m := products(l).monomialOf(keep.Args[0])
 		m.number *= l.At(keep.Coef[0]).Number
-		return products{l.List}.ofMonomial(m)
+		return products(l).ofMonomial(m)
 	}
 	return l.put(keep)
 }
@@ -277,7 +277,7 @@ func (l products) scaled(coef, core ID) ID {
 	if core == None {
 		return coef
 	}
-	return sums{l.List}.ofLinear(linear{cores: []ID{core}, coefs: map[ID]ID{core: coef}, offset: l.Num(0)})
+	return sums(l).ofLinear(linear{cores: []ID{core}, coefs: map[ID]ID{core: coef}, offset: l.Num(0)})
 }
 
 // productOf returns a product of nonuniform values. It merges exponentials into one

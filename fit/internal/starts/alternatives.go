@@ -16,7 +16,7 @@ import (
 // firstSchemes is the number of schemes that take part without restarts.
 const firstSchemes = 7
 
-// Of returns the starts that the data suggest, as [hyperopt.Problem] says.
+// Of returns the starts that the data suggest, as a problem of package hyperopt does.
 func Of(j *problem.Prepared) (starts [][]float64, first int) {
 	given := j.Params.Start()
 	o := newOutlook(j, given)
@@ -79,7 +79,7 @@ func (o *outlook) alone(at func(scheme) []float64) (starts [][]float64) {
 	return starts
 }
 
-// Alternatives returns other points to try, as [hyperopt.Problem] says: two terms with their
+// Alternatives returns other points to try, as a problem of package hyperopt does: two terms with their
 // lengthscales exchanged, other sizes and lengthscales of a term that explains nothing or of one that
 // equals another, and other lengthscales of a column; and, far away, the periods of a scan.
 func Alternatives(j *problem.Prepared, z []float64) (near, far [][]float64) {
