@@ -74,7 +74,6 @@ func TestMistakes(t *testing.T) {
 		want   string
 	}{
 		{baseline.Ridge{Lambdas: []float64{1, -1}}, "Lambdas[1] is -1"},
-		{baseline.Ridge{Form: "both"}, `Form is "both"`},
 		{baseline.BayesianLinear{Noise: -1}, "Noise is -1"},
 		{baseline.BayesianLinear{PriorScale: math.NaN()}, "PriorScale is NaN"},
 		{baseline.Spline{Knots: [][]float64{{1}}}, "1 lists for 2 columns"},

@@ -20,8 +20,6 @@ type BayesianLinear struct {
 	PriorScale float64
 	// Noise is σ²; 0 chooses it.
 	Noise float64
-	// Form is primal (RW, eq. 2.8) if d ≤ n and dual (RW, eq. 2.12) otherwise, unless it is given.
-	Form Form
 }
 
 // BayesianModel is the posterior of a Bayesian linear regression.
@@ -43,12 +41,12 @@ func (m BayesianLinear) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	form, scale, r, err := m.begin(m.Form, x, y)
+	scale, r, err := m.begin(x, y)
 	if err != nil {
 		return nil, err
 	}
 	out := &BayesianModel{additive: additive{scale: scale, reduced: r}}
-	return out, out.fit(m, form)
+	return out, out.fit(m)
 }
 
 func (m BayesianLinear) check() error {
@@ -61,7 +59,7 @@ func (m BayesianLinear) check() error {
 }
 
 // fit computes the posterior by ridge regression with λ = σ²/s.
-func (m *BayesianModel) fit(how BayesianLinear, form Form) error {
+func (m *BayesianModel) fit(how BayesianLinear) error {
 	spectrum, err := newSpectrum(m.reduced)
 	if err != nil {
 		return err
@@ -71,7 +69,7 @@ func (m *BayesianModel) fit(how BayesianLinear, form Form) error {
 		return err
 	}
 	m.Noise, m.PriorScale, m.LogEvidence = noise, noise/lambda, -nlml
-	if m.solution, err = solve(m.reduced, form, lambda); err != nil {
+	if m.solution, err = spectrum.solution(lambda); err != nil {
 		return err
 	}
 	level := m.reduced.level(m.solution.weights)

@@ -14,7 +14,7 @@
 //	[Basis]           basis.go        as BayesianLinear, on basis functions
 //
 // Ridge, BayesianLinear and Spline are penalized least squares with columns that are penalized and
-// columns that are not. They share its reduction (reduced.go), its primal and dual solutions
+// columns that are not. They share its reduction (reduced.go), its solution
 // (solve.go) and its spectrum, from which leave-one-out and marginal likelihood follow for every
 // penalty (spectrum.go). [Design] says how columns are centred and scaled (design.go).
 //

@@ -19,8 +19,6 @@ type Ridge struct {
 	// is. Nil stands for all in a wide range around the eigenvalues of XᵀX. 0 gives least squares
 	// or, if that has several solutions, the solution with the shortest w.
 	Lambdas []float64
-	// Form is primal if d ≤ n and dual otherwise, unless it is given.
-	Form Form
 }
 
 // ridgePoints, ridgeTop and ridgeRatio are the number of default penalties of a path, the largest
@@ -69,15 +67,19 @@ func (m Ridge) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err := checkPenalties(m.Lambdas); err != nil {
 		return nil, err
 	}
-	form, scale, r, err := m.begin(m.Form, x, y)
+	scale, r, err := m.begin(x, y)
 	if err != nil {
 		return nil, err
 	}
-	lambda, loo, err := r.penalty(m.Lambdas)
+	of, err := newSpectrum(r)
 	if err != nil {
 		return nil, err
 	}
-	s, err := solve(r, form, lambda)
+	lambda, loo, err := of.penalty(m.Lambdas)
+	if err != nil {
+		return nil, err
+	}
+	s, err := of.solution(lambda)
 	if err != nil {
 		return nil, err
 	}

@@ -213,13 +213,9 @@ const goldenWidth = 1e-8
 
 // penalty returns the penalty that leave-one-out chooses and its mean squared error, which
 // is NaN for a given penalty.
-func (r *reduced) penalty(choices []float64) (lambda, loo float64, err error) {
+func (s *spectrum) penalty(choices []float64) (lambda, loo float64, err error) {
 	if len(choices) == 1 {
 		return choices[0], math.NaN(), nil
-	}
-	s, err := newSpectrum(r)
-	if err != nil {
-		return 0, 0, err
 	}
 	lambda, err = s.choose(choices, s.leaveOneOut)
 	return lambda, s.leaveOneOut(lambda), err

@@ -85,7 +85,6 @@ func (m Spline) Fit(x mat.Matrix, y []float64) (Model, error) {
 	}
 	out.place(x, m)
 	out.prepare()
-	n, _ := x.Dims()
 	b, z := out.columns(out.scale.apply(x))
 	var err error
 	if out.reduced, err = newReduced(b, z, y); err != nil {
@@ -98,9 +97,7 @@ func (m Spline) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err := out.choose(s, m.Lambdas); err != nil {
 		return nil, err
 	}
-	_, width := z.Dims()
-	form, _ := Form("").resolve(n, width)
-	out.solution, err = solve(out.reduced, form, out.Lambda)
+	out.solution, err = s.solution(out.Lambda)
 	return out, err
 }
 

@@ -143,8 +143,8 @@ func TestParts(t *testing.T) {
 		"weights":   {baseline.Ridge{}, func(f *companion.Regression) { f.Model.Linear.Weights = []float64{1} }},
 		"nothing":   {baseline.Ridge{}, func(f *companion.Regression) { f.Model = &baseline.Stored{} }},
 		"version":   {baseline.Ridge{}, func(f *companion.Regression) { f.SchemaVersion = 2 }},
-		"factor":    {baseline.BayesianLinear{}, func(f *companion.Regression) { f.Model.Bayes.Upper.Rows = 1 }},
-		"no factor": {baseline.BayesianLinear{}, func(f *companion.Regression) { f.Model.Bayes.Upper = nil }},
+		"factor":    {baseline.BayesianLinear{}, func(f *companion.Regression) { f.Model.Bayes.Vectors.Rows = 1 }},
+		"no factor": {baseline.BayesianLinear{}, func(f *companion.Regression) { f.Model.Bayes.Vectors = nil }},
 		"free":      {baseline.BayesianLinear{}, func(f *companion.Regression) { f.Model.Bayes.Free = []float64{1, 2} }},
 		"noise":     {baseline.BayesianLinear{}, func(f *companion.Regression) { f.Model.Bayes.Noise = nil }},
 		"term":      {baseline.Basis{}, func(f *companion.Regression) { f.Model.Basis.Terms[0][0] = 5 }},
@@ -160,6 +160,19 @@ func TestParts(t *testing.T) {
 		must.Do(t, f.Save(t.Context(), path, false))
 		if _, _, err := companion.Load(path); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestFactors reads files with a triangular factor, as gpfit wrote them before it stored singular
+// vectors, and compares predictions with those of the program that wrote them.
+func TestFactors(t *testing.T) {
+	for name, want := range map[string][2]float64{"upper": {0.20349521836516193, 0.06836479160076409}, "lower": {0.3623602423846294, 0.2225435281274869}} {
+		f, _, err := companion.Load(filepath.Join("testdata", name+".json"))
+		must.Do(t, err)
+		p := must.Get(f.Predict(slices.Repeat([]float64{0.5}, len(f.FeatureNames)), 1))(t)
+		if p.Mean[0] != want[0] || p.Std[0] != want[1] {
+			t.Errorf("%s: %v ± %v, want %v", name, p.Mean, p.Std, want)
 		}
 	}
 }

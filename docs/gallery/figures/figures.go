@@ -71,18 +71,21 @@ func minimumNorm(data string) *plotting.Figure {
 		columns int
 	}{{"Two columns", 2}, {"Six columns", 6}} {
 		part := x.Slice(0, t.N, 0, side.columns)
-		primal := penalized(part, t.Y, lambdas, baseline.Ridge{Design: plain, Form: baseline.Primal})
-		dual := penalized(part, t.Y, decades, baseline.Ridge{Design: plain, Form: baseline.Dual})
+		ridge := penalized(part, t.Y, lambdas, baseline.Ridge{Design: plain})
+		var byRows [][]float64
+		for _, lambda := range decades {
+			byRows = append(byRows, dual(part, t.Y, lambda))
+		}
 		chart := plotting.Chart{Title: side.title, X: plotting.Axis{Label: "penalty λ", Log: true}, Y: plotting.Axis{Label: "weight"}}
 		crosses := &plotting.Points{Color: plotting.Grey, Shape: plotting.Cross, Radius: 3}
 		rings := &plotting.Points{Color: plotting.Grey, Shape: plotting.Ring, Radius: 4}
 		for j, w := range shortest(part, t.Y) {
-			line := &plotting.Line{X: lambdas, Y: along(primal, j), Color: j}
+			line := &plotting.Line{X: lambdas, Y: along(ridge, j), Color: j}
 			if side.columns == t.D { // both charts share one legend
 				line.Name, crosses.Name, rings.Name = t.FeatureNames[j], "dual form", "λ = 0, by the SVD"
 			}
 			chart.Layers = append(chart.Layers, line)
-			crosses.X, crosses.Y = append(crosses.X, decades...), append(crosses.Y, along(dual, j)...)
+			crosses.X, crosses.Y = append(crosses.X, decades...), append(crosses.Y, along(byRows, j)...)
 			rings.X, rings.Y = append(rings.X, lambdas[0]), append(rings.Y, w)
 		}
 		chart.Layers = append(chart.Layers, crosses, rings)
@@ -183,7 +186,7 @@ const (
 func weightsPlane(data string) *plotting.Figure {
 	t, x := read(data, "pair.csv")
 	squares := penalized(x, t.Y, []float64{0}, baseline.Ridge{Design: plain})[0]
-	primal, dual := means(x, t.Y, baseline.Primal), means(x, t.Y, baseline.Dual)
+	primal, dual := means(x, t.Y), dual(x, t.Y, noise/prior)
 	likelihood := func(w []float64) float64 {
 		var residual mat.VecDense
 		residual.MulVec(x, mat.NewVecDense(2, w))
@@ -203,8 +206,8 @@ func weightsPlane(data string) *plotting.Figure {
 }
 
 // means returns the posterior means of the weights.
-func means(x *mat.Dense, y []float64, form baseline.Form) []float64 {
-	model := get(baseline.BayesianLinear{Design: plain, PriorScale: prior, Noise: noise, Form: form}.Fit(x, y))
+func means(x *mat.Dense, y []float64) []float64 {
+	model := get(baseline.BayesianLinear{Design: plain, PriorScale: prior, Noise: noise}.Fit(x, y))
 	return model.(*baseline.BayesianModel).Weights
 }
 

@@ -104,7 +104,7 @@ func corners(t *testing.T) [][]float64 {
 	rows, x := read("../data", "wide.csv")
 	var all [][]float64
 	for _, columns := range []int{2, 6} {
-		weights := penalized(x.Slice(0, rows.N, 0, columns), rows.Y, []float64{0, 0.5}, baseline.Ridge{Design: plain, Form: baseline.Primal})
+		weights := penalized(x.Slice(0, rows.N, 0, columns), rows.Y, []float64{0, 0.5}, baseline.Ridge{Design: plain})
 		all = append(all, weights...)
 	}
 	return all

@@ -43,6 +43,21 @@ func penalized(x mat.Matrix, y, lambdas []float64, ridge baseline.Ridge) (weight
 	return weights
 }
 
+// dual returns the weights X′(XX′ + λI)⁻¹y of ridge regression by a number for each row.
+func dual(x mat.Matrix, y []float64, lambda float64) []float64 {
+	var covariance, weights mat.Dense
+	covariance.Mul(x, x.T())
+	for i := range y {
+		covariance.Set(i, i, covariance.At(i, i)+lambda)
+	}
+	var alpha mat.VecDense
+	if err := alpha.SolveVec(&covariance, mat.NewVecDense(len(y), y)); err != nil {
+		log.Fatal(err)
+	}
+	weights.Mul(x.T(), &alpha)
+	return mat.Col(nil, 0, &weights)
+}
+
 // along returns the weight of one column for every penalty.
 func along(weights [][]float64, column int) []float64 {
 	out := make([]float64, len(weights))
