@@ -69,8 +69,8 @@ func triangle(a *mat.Dense, side blas.Uplo) blas64.Triangular {
 	return blas64.Triangular{Uplo: side, Diag: blas.NonUnit, N: raw.Rows, Stride: raw.Stride, Data: raw.Data}
 }
 
-// solution returns the minimum for a penalty. For λ = 0 the weights are the shortest among those of
-// least squares.
+// solution returns the minimum for a penalty. For λ = 0 the weights are the shortest least-squares
+// weights.
 func (s *spectrum) solution(lambda float64) (*solution, error) {
 	out := &solution{s.weights(lambda), spread{lambda: lambda, v: s.v, s: s.s[:s.rank]}}
 	if !allFinite(out.weights...) {

@@ -165,7 +165,7 @@ func TestParts(t *testing.T) {
 }
 
 // TestFactors reads files with a triangular factor, as gpfit wrote them before it stored singular
-// vectors, and compares predictions with those of the program that wrote them.
+// vectors, and compares predictions with the predictions of the program that wrote them.
 func TestFactors(t *testing.T) {
 	for name, want := range map[string][2]float64{"upper": {0.20349521836516193, 0.06836479160076409}, "lower": {0.3623602423846294, 0.2225435281274869}} {
 		f, _, err := companion.Load(filepath.Join("testdata", name+".json"))
