@@ -26,7 +26,12 @@ import (
 // inProcess runs the program in this process. A command leaves little in memory, but collecting it often takes as long as the
 // command.
 func inProcess(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	debug.SetGCPercent(400)
+	const percent = 400
+	if os.Getenv("GOGC") == "" {
+		os.Setenv("GOGC", fmt.Sprint(percent)) // or a fit would choose
+		defer os.Unsetenv("GOGC")
+	}
+	debug.SetGCPercent(percent)
 	return run(ctx, args, strings.NewReader(""), stdout, stderr)
 }
 
