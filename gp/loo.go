@@ -74,7 +74,7 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 		out.Mean[i] = mod.Y[i] - out.Residual[i]
 		z := out.Residual[i] / out.Std[i]
 		out.Standardized[i] = z
-		out.LogDensity[i] = -z*z/2 - math.Log(out.Std[i]) - math.Log(2*math.Pi)/2
+		out.LogDensity[i] = -score.NegLogNormal(z*z, 2*math.Log(out.Std[i]))
 	}
 	if mod.Scaling.Transform != nil {
 		out.invert(mod, errors, variances)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gpfit/gp/leavegroupout"
+	"gpfit/internal/score"
 )
 
 // LeftOut scores predictions of rows that are left out, at the parameters of the other ones.
@@ -83,7 +84,7 @@ func (o *Objective) LeavePlacesOut(ctx context.Context) (LeftOut, error) {
 		if !(v > 0) {
 			return LeftOut{}, &LeverageError{Index: k % len(l.v)}
 		}
-		out.Density += math.Log(v)/2 + err*err/(2*v) + math.Log(2*math.Pi)/2
+		out.Density += score.NegLogNormal(err*err/v, math.Log(v))
 		out.Squares[k/len(l.v)] += err * err / float64(len(l.v))
 	}
 	return out, nil

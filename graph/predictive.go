@@ -10,6 +10,7 @@ import (
 
 	"gpfit/cpu/spd"
 	"gpfit/device"
+	"gpfit/internal/score"
 )
 
 // LeverageError reports a point, or a fold of them, that has no prediction because the
@@ -161,7 +162,7 @@ func (s *leftOut) leaveOneOut() (*predictions, error) {
 	}
 	for k, alpha := range s.alpha {
 		l.a[k] = alpha / q[k%n]
-		l.density += -math.Log(q[k%n])/2 + alpha*l.a[k]/2 + math.Log(2*math.Pi)/2
+		l.density += score.NegLogNormal(alpha*l.a[k], -math.Log(q[k%n]))
 		l.squares[k/n] += l.a[k] * l.a[k] / float64(n)
 		l.standardized += alpha * l.a[k] / float64(len(s.alpha))
 	}
@@ -331,7 +332,7 @@ func (l *predictions) scoreFolds() (e []float64) {
 	n := len(l.v)
 	for k, a := range l.a {
 		v := l.v[k%n]
-		l.density += math.Log(v)/2 + a*a/(2*v) + math.Log(2*math.Pi)/2
+		l.density += score.NegLogNormal(a*a/v, math.Log(v))
 		l.squares[k/n] += a * a / float64(n)
 		l.standardized += a * a / v / float64(len(l.a))
 	}

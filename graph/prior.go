@@ -8,6 +8,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
+	"gpfit/internal/score"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )
@@ -62,9 +63,6 @@ func needed(name string, positive bool) argument {
 	return argument{name: name, positive: positive, fallback: math.NaN()}
 }
 
-// logRootTwoPi is ½ log 2π.
-var logRootTwoPi = math.Log(2*math.Pi) / 2
-
 // priorFamilies lists the densities:
 //
 //	lognormal(mu, sigma)            exp(−(log x − μ)²/2σ²) / (x σ √2π)
@@ -78,7 +76,7 @@ var logRootTwoPi = math.Log(2*math.Pi) / 2
 var priorFamilies = []*priorFamily{
 	{name: "lognormal", positive: true, args: []argument{needed("mu", false), needed("sigma", true)},
 		form: func(a []float64) form {
-			return form{constant: math.Log(a[1]) + logRootTwoPi, lz: 1, qz: 1 / (a[1] * a[1]), cz: a[0]}
+			return form{constant: math.Log(a[1]) + score.LogRootTwoPi, lz: 1, qz: 1 / (a[1] * a[1]), cz: a[0]}
 		}},
 	{name: "gamma", positive: true, args: []argument{needed("shape", true), needed("rate", true)},
 		form: func(a []float64) form {
@@ -87,7 +85,7 @@ var priorFamilies = []*priorFamily{
 		}},
 	{name: "halfnormal", positive: true, args: []argument{needed("scale", true)},
 		form: func(a []float64) form {
-			return form{constant: math.Log(a[0]) + logRootTwoPi - math.Ln2, qx: 1 / (a[0] * a[0])}
+			return form{constant: math.Log(a[0]) + score.LogRootTwoPi - math.Ln2, qx: 1 / (a[0] * a[0])}
 		}},
 	{name: "uniform", positive: true, real: true, args: []argument{needed("lo", false), needed("hi", false)},
 		form: func(a []float64) form { return form{constant: math.Log(a[1] - a[0])} }},
@@ -101,7 +99,7 @@ var priorFamilies = []*priorFamily{
 		}},
 	{name: "normal", real: true, args: []argument{needed("mu", false), needed("sigma", true)},
 		form: func(a []float64) form {
-			return form{constant: math.Log(a[1]) + logRootTwoPi, qx: 1 / (a[1] * a[1]), cx: a[0]}
+			return form{constant: math.Log(a[1]) + score.LogRootTwoPi, qx: 1 / (a[1] * a[1]), cx: a[0]}
 		}},
 }
 

@@ -18,6 +18,15 @@ type Normal struct {
 	Of *transform.Map
 }
 
+// LogRootTwoPi is ½ log 2π.
+var LogRootTwoPi = math.Log(2*math.Pi) / 2
+
+// NegLogNormal returns the negative logarithm of the density of a normal distribution, ½(z² + log σ² + log 2π),
+// for z² and log σ².
+func NegLogNormal(square, logVariance float64) float64 {
+	return logVariance/2 + square/2 + LogRootTwoPi
+}
+
 // NegLog returns the negative logarithm of the density at y. Without variance it is −∞ at
 // the mean and +∞ elsewhere.
 func (d Normal) NegLog(y float64) float64 {
@@ -30,7 +39,8 @@ func (d Normal) NegLog(y float64) float64 {
 	miss, std := y-d.Mean, d.Std
 	switch {
 	case std > 0:
-		return 0.5*math.Log(2*math.Pi*std*std) + miss*miss/(2*std*std)
+		z := miss / std
+		return NegLogNormal(z*z, 2*math.Log(std))
 	case miss != 0:
 		return math.Inf(1)
 	}
