@@ -16,6 +16,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
+	"gpfit/internal/score"
 )
 
 // A posterior has a mode at each optimum of the fit, and chains do not travel between them. So
@@ -159,7 +160,7 @@ func (m *mode) factor() {
 	var chol mat.Cholesky
 	chol.Factorize(m.covariance) // its eigenvalues are from 1e-10 to 16
 	chol.LTo(&m.lower)
-	m.logVolume = 0.5 * (float64(len(m.u))*math.Log(2*math.Pi) + chol.LogDet())
+	m.logVolume = score.NegLogNormal(0, chol.LogDet(), len(m.u))
 }
 
 // anyOf returns a mode with the probability of its share.

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/internal/score"
 	"gpfit/kernel"
 )
 
@@ -264,7 +265,6 @@ func settle(ctx context.Context, p *Posterior) error {
 	if err != nil {
 		return err
 	}
-	half := 0.5*logDet + 0.5*float64(n)*math.Log(2*math.Pi)
 	m.Targets, m.NLML = slices.Clone(m.Targets), 0
 	rest := make([]float64, 0, len(m.Y))
 	for t := range m.T() {
@@ -289,7 +289,8 @@ func settle(ctx context.Context, p *Posterior) error {
 		return err
 	}
 	for t := range m.T() {
-		nlml := 0.5*floats.Dot(rest[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n]) + half + m.Scaling.Volume(m.Y)
+		fit := floats.Dot(rest[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n])
+		nlml := score.NegLogNormal(fit, logDet, n) + m.Scaling.Volume(m.Y)
 		m.NLML += nlml
 		if len(m.Targets) > 0 {
 			m.Targets[t].NLML = nlml

@@ -74,7 +74,7 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 		out.Mean[i] = mod.Y[i] - out.Residual[i]
 		z := out.Residual[i] / out.Std[i]
 		out.Standardized[i] = z
-		out.LogDensity[i] = -score.NegLogNormal(z*z, 2*math.Log(out.Std[i]))
+		out.LogDensity[i] = -score.NegLogNormal(z*z, 2*math.Log(out.Std[i]), 1)
 	}
 	if mod.Scaling.Transform != nil {
 		out.invert(mod, errors, variances)

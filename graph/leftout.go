@@ -84,7 +84,7 @@ func (o *Objective) LeavePlacesOut(ctx context.Context) (LeftOut, error) {
 		if !(v > 0) {
 			return LeftOut{}, &LeverageError{Index: k % len(l.v)}
 		}
-		out.Density += score.NegLogNormal(err*err/v, math.Log(v))
+		out.Density += score.NegLogNormal(err*err/v, math.Log(v), 1)
 		out.Squares[k/len(l.v)] += err * err / float64(len(l.v))
 	}
 	return out, nil

@@ -123,7 +123,7 @@ func (l *predictions) objective() float64 {
 	n, all := float64(rows), float64(rows*len(l.squares))
 	f := all / 2 * (l.standardized - 1 - math.Log(l.standardized))
 	for _, m := range l.squares {
-		f += n / 2 * (math.Log(2*math.Pi*m) + 1)
+		f += score.NegLogNormal(n, n*math.Log(m), rows)
 	}
 	return f
 }
@@ -162,7 +162,7 @@ func (s *leftOut) leaveOneOut() (*predictions, error) {
 	}
 	for k, alpha := range s.alpha {
 		l.a[k] = alpha / q[k%n]
-		l.density += score.NegLogNormal(alpha*l.a[k], -math.Log(q[k%n]))
+		l.density += score.NegLogNormal(alpha*l.a[k], -math.Log(q[k%n]), 1)
 		l.squares[k/n] += l.a[k] * l.a[k] / float64(n)
 		l.standardized += alpha * l.a[k] / float64(len(s.alpha))
 	}
@@ -332,7 +332,7 @@ func (l *predictions) scoreFolds() (e []float64) {
 	n := len(l.v)
 	for k, a := range l.a {
 		v := l.v[k%n]
-		l.density += score.NegLogNormal(a*a/v, math.Log(v))
+		l.density += score.NegLogNormal(a*a/v, math.Log(v), 1)
 		l.squares[k/n] += a * a / float64(n)
 		l.standardized += a * a / v / float64(len(l.a))
 	}

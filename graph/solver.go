@@ -3,13 +3,13 @@ package graph
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 
 	"gpfit/device"
+	"gpfit/internal/score"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -64,7 +64,7 @@ func (s *solver) solve(r []float64) error {
 	s.identity.setSpread(sides)
 	targets := float64(s.targets)
 	s.terms = Terms{
-		Complexity: targets * s.logDet / 2, Constant: targets * float64(n) / 2 * math.Log(2*math.Pi), Jitter: s.jitter, LogDetStdErr: s.logDetStdErr,
+		Complexity: targets * s.logDet / 2, Constant: targets * score.NegLogNormal(0, 0, n), Jitter: s.jitter, LogDetStdErr: s.logDetStdErr,
 	}
 	for t := range s.targets {
 		fit := 0.0

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"gpfit/internal/score"
 )
 
 // spectrum holds the singular value decomposition Z = USVᵀ of reduced least squares, up to
@@ -119,7 +121,7 @@ func (s *spectrum) choose(choices []float64, score func(lambda float64) float64)
 // for columns that are not penalized, whose terms that do not depend on λ are left out).
 // Noise or scale, σ² or τ², is given or 0; if both are 0, the noise is the best one for λ.
 func (s *spectrum) evidence(lambda, noise, scale float64) (nlml, variance float64) {
-	dof := float64(s.of.dof())
+	dof := s.of.dof()
 	fit, volume := squares(s.rest), 0.0
 	for j := range s.rank {
 		fit += s.uy[j] * s.uy[j] * s.shrink(j, lambda)
@@ -131,9 +133,9 @@ func (s *spectrum) evidence(lambda, noise, scale float64) (nlml, variance float6
 	case scale > 0:
 		variance = lambda * scale
 	default:
-		variance = fit / dof
+		variance = fit / float64(dof)
 	}
-	return (dof*math.Log(2*math.Pi*variance) + volume + fit/variance) / 2, variance
+	return score.NegLogNormal(fit/variance, volume+float64(dof)*math.Log(variance), dof), variance
 }
 
 // mostLikely returns the penalty and noise of the largest marginal likelihood, with what

@@ -21,10 +21,10 @@ type Normal struct {
 // LogRootTwoPi is ½ log 2π.
 var LogRootTwoPi = math.Log(2*math.Pi) / 2
 
-// NegLogNormal returns the negative logarithm of the density of a normal distribution, ½(z² + log σ² + log 2π),
-// for z² and log σ².
-func NegLogNormal(square, logVariance float64) float64 {
-	return logVariance/2 + square/2 + LogRootTwoPi
+// NegLogNormal returns the negative logarithm of the density of a normal distribution of n dimensions,
+// ½(rᵀΣ⁻¹r + log|Σ| + n log 2π), for the square rᵀΣ⁻¹r and log|Σ| (Rasmussen and Williams 2006, A.23).
+func NegLogNormal(square, logDet float64, n int) float64 {
+	return (square+logDet)/2 + float64(n)*LogRootTwoPi
 }
 
 // NegLog returns the negative logarithm of the density at y. Without variance it is −∞ at
@@ -40,7 +40,7 @@ func (d Normal) NegLog(y float64) float64 {
 	switch {
 	case std > 0:
 		z := miss / std
-		return NegLogNormal(z*z, 2*math.Log(std))
+		return NegLogNormal(z*z, 2*math.Log(std), 1)
 	case miss != 0:
 		return math.Inf(1)
 	}
