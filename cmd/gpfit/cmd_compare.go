@@ -190,17 +190,11 @@ func finishCompare(c *cli.Command, file *output.File, date func(float64) time.Ti
 
 // dates returns the dates of the values of the first feature, nil if they are no dates.
 func dates(e *feature.Encoding) func(float64) time.Time {
-	if e == nil || e.Columns[0].Kind != feature.Date {
+	if e == nil {
 		return nil
 	}
-	encoder, err := e.Columns[0].Encoder()
-	if err != nil {
-		return nil // the axis then shows numbers
-	}
-	return func(x float64) time.Time {
-		t, _ := encoder.Time(x) // a column of dates
-		return t
-	}
+	dates, _ := e.Columns[0].Dates() // without them the axis shows numbers
+	return dates
 }
 
 // writeTrials writes a row for each fit.

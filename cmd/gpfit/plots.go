@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/gp"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 	"gpfit/show/effect"
@@ -82,23 +84,19 @@ func chooseColumns(m *gp.Model, all []effect.Variable, names []string) ([]int, e
 			continue
 		}
 		if slices.Contains(m.FeatureNames, name) {
-			return nil, exit.Usagef("--plot-column %s: the model does not use this column, or it is a category of one: the columns are %s", name, columnNames(all))
+			return nil, exit.Usagef("--plot-column %s: the model does not use this column, or it is a category of one: the columns are %s", name, strings.Join(columnNames(all, 40), ", "))
 		}
-		var known []string
-		for _, c := range all {
-			known = append(known, c.Name)
-		}
-		return nil, exit.Usagef("--plot-column %s: the model uses no such column%s", name, suggest.DidYouMean(name, known))
+		return nil, exit.Usagef("--plot-column %s: the model uses no such column%s", name, suggest.DidYouMean(name, columnNames(all, math.MaxInt)))
 	}
 	return chosen, nil
 }
 
-func columnNames(all []effect.Variable) string {
-	var names []string
+// columnNames returns the names of columns, of which longer ones than most characters are cut.
+func columnNames(all []effect.Variable, most int) (names []string) {
 	for _, c := range all {
-		names = append(names, textform.Printable(c.Name, 40))
+		names = append(names, textform.Printable(c.Name, most))
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // effects reports whether the plot shows effects rather than rows.
@@ -157,10 +155,8 @@ func (p *predictPlot) figure(ctx context.Context, threads int, probability float
 		f.Title += ", other columns as in the rows"
 	}
 	axis := plotting.Axis{Label: name}
-	for k := range p.columns {
-		if p.columns[k].Name == name {
-			axis = p.columns[k].Axis()
-		}
+	if k := slices.IndexFunc(p.columns, func(c effect.Variable) bool { return c.Name == name }); k >= 0 {
+		axis = p.columns[k].Axis()
 	}
 	for t, target := range p.model.TargetNames() {
 		chart := plotting.Chart{X: axis, Y: plotting.Axis{Label: target}}
@@ -190,34 +186,21 @@ func fewDots(data *plotting.Points, low, high float64) {
 			near = append(near, i)
 		}
 	}
-	every := (len(near) + mostDots - 1) / mostDots
-	if every > 1 {
+	if every := (len(near) + mostDots - 1) / mostDots; every > 1 {
 		data.Name = fmt.Sprintf("data, every %dth row", every)
+		few := slices.DeleteFunc(matrixrows.All(len(near)), func(k int) bool { return k%every > 0 })
+		near = matrixrows.Values(near, few)
 	}
-	all := *data
-	data.X, data.Y = nil, nil
-	for k := 0; k < len(near); k += every {
-		data.X, data.Y = append(data.X, all.X[near[k]]), append(data.Y, all.Y[near[k]])
-	}
+	data.X, data.Y = matrixrows.Values(data.X, near), matrixrows.Values(data.Y, near)
 }
 
 // layers returns the layers of the rows' predictions: a band and a line, or a bar and a dot for
 // each row.
 func (p *predictPlot) layers(t int, separate bool, data *plotting.Points) []plotting.Layer {
-	order := make([]int, len(p.x))
-	for i := range order {
-		order[i] = i
-	}
+	order := matrixrows.All(len(p.x))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.x[a], p.x[b]) })
-	sorted := func(values []float64) []float64 {
-		out := make([]float64, len(values))
-		for i, k := range order {
-			out[i] = values[k]
-		}
-		return out
-	}
-	x, of := sorted(p.x), p.targets[t]
-	mean, lower, upper := sorted(of.mean), sorted(of.lower), sorted(of.upper)
+	x, of := matrixrows.Values(p.x, order), p.targets[t]
+	mean, lower, upper := matrixrows.Values(of.mean, order), matrixrows.Values(of.lower, order), matrixrows.Values(of.upper, order)
 	if len(data.X) == 0 {
 		data.Name = ""
 	}

@@ -62,15 +62,10 @@ func Columns(m *gp.Model) ([]Variable, error) {
 			c.Categories, c.Typical = coding.Categories, mode(values)
 		case feature.Boolean:
 			c.Categories, c.Typical = []string{"false", "true"}, mode(values)
-		case feature.Date:
-			encoder, err := coding.Encoder()
-			if err != nil {
-				return nil, err
-			}
-			c.date = func(v float64) time.Time {
-				t, _ := encoder.Time(v) // a column of dates
-				return t
-			}
+		}
+		var err error
+		if c.date, err = coding.Dates(); err != nil {
+			return nil, err
 		}
 		all = append(all, c)
 	}

@@ -37,12 +37,14 @@ func (c *Coding) Encoder() (*Encoder, error) {
 	return e, nil
 }
 
-// Time returns the date that has the number v, or false if the column has no dates.
-func (e *Encoder) Time(v float64) (time.Time, bool) {
-	if e.column.Kind != Date {
-		return time.Time{}, false
+// Dates returns a function from the numbers of the column to its dates, nil if it has none. The error says what is
+// wrong with the column.
+func (c *Coding) Dates() (func(v float64) time.Time, error) {
+	e, err := c.Encoder()
+	if err != nil || c.Kind != Date {
+		return nil, err
 	}
-	return e.column.Unit.after(v, e.origin), true
+	return func(v float64) time.Time { return c.Unit.after(v, e.origin) }, nil
 }
 
 // UnseenError reports a category that the training table did not have.

@@ -174,20 +174,19 @@ func FuzzRecognize(f *testing.F) {
 	})
 }
 
-// TestEncoderTime checks that Time inverts Value for dates of every unit, and that other
+// TestCodingDates checks that Dates inverts Value for dates of every unit, and that other
 // columns have no dates.
-func TestEncoderTime(t *testing.T) {
+func TestCodingDates(t *testing.T) {
 	const date = "1912-02-13T13:16:05Z"
 	want := must.Get(ParseDate(date))(t)
 	for _, unit := range Units() {
-		e := must.Get((&Coding{Name: "d", Kind: Date, Unit: unit, Origin: "1900-01-01"}).Encoder())(t)
-		v := must.Get(e.Value(date))(t)
-		if got, ok := e.Time(v); !ok || !got.Equal(want) {
+		c := &Coding{Name: "d", Kind: Date, Unit: unit, Origin: "1900-01-01"}
+		v := must.Get(must.Get(c.Encoder())(t).Value(date))(t)
+		if got := must.Get(c.Dates())(t)(v); !got.Equal(want) {
 			t.Errorf("%s: the date of %v is %v, want %v", unit, v, got, want)
 		}
 	}
-	e := must.Get((&Coding{Name: "n", Kind: Number}).Encoder())(t)
-	if _, ok := e.Time(1); ok {
+	if dates := must.Get((&Coding{Name: "n", Kind: Number}).Dates())(t); dates != nil {
 		t.Error("a column of numbers has dates")
 	}
 }
