@@ -86,7 +86,7 @@ func TestMergedMeans(t *testing.T) {
 	}
 	means := must.Get(model.Means(t.Context(), o.Backends[0]))(t)
 	defer means.Close()
-	if got := must.Get(means.Predict(t.Context(), at, 2))(t)[0]; !slices.Equal(got, want) {
+	if got := must.Get(means.PredictMeans(t.Context(), at, 2))(t)[0]; !slices.Equal(got, want) {
 		t.Errorf("means %v alone, %v with variances", got, want)
 	}
 }

@@ -24,13 +24,7 @@ import (
 // relevance returns the columns in use, most relevant first; nil if their relevance is
 // not known or not a finite number.
 func relevance(ctx context.Context, j *tuning.Job, threads int, p *gp.Posterior, values []float64) ([]summary.ColumnRelevance, error) {
-	var scores []float64
-	var err error
-	if p.Whole().State.Method == "" {
-		scores, err = gp.Relevance(ctx, p.Whole(), threads)
-	} else {
-		scores, err = p.Relevance(ctx)
-	}
+	scores, err := p.Relevance(ctx, threads)
 	if err != nil || scores == nil || slices.ContainsFunc(scores, problem.NotFinite) {
 		return nil, err
 	}

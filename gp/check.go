@@ -52,19 +52,26 @@ func Check(ctx context.Context, path string, divide func(device.State, *kernel.P
 			return fmt.Errorf("a model of the method %s has no factor", m.State.Method)
 		}
 		out.FactorRows = m.N()
-		return checkFactor(ctx, m, path, rows)
+		c, err := newChecker(m, path)
+		if err != nil {
+			return err
+		}
+		return c.factor(ctx, rows)
 	})
 	if err != nil {
 		return nil, err
 	}
 	out.FileInfo, out.N = *info, m.N()
-	if err := checkNoise(m, path); err != nil {
+	c, err := newChecker(m, path)
+	if err != nil {
 		return nil, err
 	}
-	x := m.Points()
+	if err := c.trainNoise(); err != nil {
+		return nil, err
+	}
 	blocks := [][]int{matrixrows.All(m.N())}
 	if m.State.Method != "" {
-		if blocks, err = divide(m.State, x); err != nil {
+		if blocks, err = divide(m.State, c.x); err != nil {
 			return nil, &FileError{Path: path, Msg: "the model's parts do not fit together", Err: err}
 		}
 	}
@@ -72,7 +79,7 @@ func Check(ctx context.Context, path string, divide func(device.State, *kernel.P
 		// Each block takes its share of the pairs, by its number of rows.
 		at := spread(len(rows), max(checkedPairs/m.N(), fewestRows))
 		out.Equations += len(at)
-		if err := checkWeights(ctx, m, x, rows, at, path); err != nil {
+		if err := c.weights(ctx, rows, at); err != nil {
 			return nil, err
 		}
 	}
@@ -91,30 +98,53 @@ func spread(n, count int) []int {
 	return out
 }
 
-// checkWeights compares Σα with the targets, less the mean function, in the rows of a block at the positions at.
-func checkWeights(ctx context.Context, m *Model, x *kernel.Points, rows, at []int, path string) error {
-	prog, err := m.Program()
+// checker compares the parts of a model from a file.
+type checker struct {
+	path  string
+	model *Model
+	covariance
+	x *kernel.Points
+	// noise is one number if all rows have the same; diagonal is the diagonal of Σ.
+	noise, diagonal []float64
+}
+
+func newChecker(m *Model, path string) (*checker, error) {
+	f, err := m.covariance()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	targets, noise := targetsOf(m), m.NoiseDiagonal()
-	diagonal := totalVariances(m, prog, x)
+	c := &checker{path: path, model: m, covariance: f, x: m.Points(), noise: m.NoiseDiagonal()}
+	c.diagonal = f.diagonal(c.x)
+	for i := range c.diagonal {
+		c.diagonal[i] += c.noise[i%len(c.noise)]
+	}
+	return c, nil
+}
+
+// wrong returns an error about the file.
+func (c *checker) wrong(format string, args ...any) error {
+	return &FileError{Path: c.path, Msg: fmt.Sprintf(format, args...)}
+}
+
+// weights compares Σα with the targets, less the mean function, in the rows of a block at the positions at.
+func (c *checker) weights(ctx context.Context, rows, at []int) error {
+	m, targets := c.model, c.model.targets()
 	size := make([]float64, len(targets)) // Σⱼ √Σⱼⱼ |αⱼ|
 	wanted, alpha := make([][]float64, len(targets)), make([][]float64, len(targets))
 	for t, one := range targets {
 		alpha[t] = matrixrows.Rows(one.Alpha, rows, m.N(), 1)
 		for k, v := range alpha[t] {
-			size[t] += math.Sqrt(diagonal[rows[k]]) * math.Abs(v)
+			size[t] += math.Sqrt(c.diagonal[rows[k]]) * math.Abs(v)
 		}
 		wanted[t] = one.Residuals()
 	}
 	cause := "The data, the parameters, the noise or the weights were changed after the fit: take another copy of the file, or fit again"
-	if e, err := (kernel.Parser{Families: m.Kernels}).Parse(m.Kernel); err == nil && kernel.Unproved(e) {
+	if e, err := m.Expression(); err == nil && kernel.Unproved(e) {
 		cause = "The file was changed after the fit, or the formula of the kernel is no covariance function there, so that no weights solve this well ('gpfit kernel check' looks for it): fit with another formula, or with bounds on its parameters"
 	}
 	var mutex sync.Mutex
-	worst, wrong, own, n := 0.0, error(nil), x.Pick(rows), len(rows)
-	err = eachRow(ctx, len(at), prog, m.Theta, func(e *kernel.Evaluator, piece []float64, k int) {
+	worst, wrong, own, n := 0.0, error(nil), c.x.Pick(rows), len(rows)
+	err := c.eachRow(ctx, 0, len(at), func(e *kernel.Evaluator, piece []float64, k int) {
 		i, row, sums := at[k], rows[at[k]], make([]float64, len(targets))
 		for j0 := 0; j0 < n; j0 += len(piece) {
 			j1 := min(j0+len(piece), n)
@@ -124,13 +154,16 @@ func checkWeights(ctx context.Context, m *Model, x *kernel.Points, rows, at []in
 			}
 		}
 		for t, one := range targets {
-			off := math.Abs(sums[t] + noise[row%len(noise)]*one.Alpha[row] - wanted[t][row])
-			rounding := slack * ulp * (math.Sqrt(diagonal[row])*size[t] + math.Abs(wanted[t][row]) + math.Abs(m.Scaling.YMean/one.Scaling.YScale))
+			off := math.Abs(sums[t] + c.noise[row%len(c.noise)]*one.Alpha[row] - wanted[t][row])
+			rounding := slack * ulp * (math.Sqrt(c.diagonal[row])*size[t] + math.Abs(wanted[t][row]) + math.Abs(m.Scaling.YMean/one.Scaling.YScale))
 			mutex.Lock()
 			if share := off / rounding; !(share <= max(worst, 1)) {
 				worst = share
-				wrong = &FileError{Path: path, Msg: fmt.Sprintf("the weights alpha do not solve (K + σ²I)·α = y − m in training row %d%s: they are off by %.2g in scaled units, and rounding explains %.2g. "+
-					"%s", row+1, ofTarget(one, targets), off, rounding, cause)}
+				of := ""
+				if len(targets) > 1 {
+					of = " of target " + one.TargetName
+				}
+				wrong = c.wrong("the weights alpha do not solve (K + σ²I)·α = y − m in training row %d%s: they are off by %.2g in scaled units, and rounding explains %.2g. %s", row+1, of, off, rounding, cause)
 			}
 			mutex.Unlock()
 		}
@@ -138,10 +171,11 @@ func checkWeights(ctx context.Context, m *Model, x *kernel.Points, rows, at []in
 	return errors.Join(err, wrong)
 }
 
-// checkNoise compares the noise variance of each training row with the estimated variances, by which predictions
+// trainNoise compares the noise variance of each training row with the estimated variances, by which predictions
 // go. A row without a known variance, a weight or a variance of its own has one of them, other rows as much or more,
 // except that weights may make it less.
-func checkNoise(m *Model, path string) error {
+func (c *checker) trainNoise() error {
+	m := c.model
 	if m.TrainNoise == nil || m.Noise.WeightColumn != "" {
 		return nil
 	}
@@ -155,50 +189,26 @@ func checkNoise(m *Model, path string) error {
 		one := slices.ContainsFunc(estimated, func(e float64) bool { return math.Abs(v-e) <= rounding*v })
 		atLeast := m.Noise.Column != "" || slices.Contains(m.Noise.Outlying, i)
 		if !one && !(atLeast && v >= least*(1-rounding)) {
-			return &FileError{Path: path, Msg: fmt.Sprintf("the noise variance of training row %d, %.6g in scaled units, is none of those of the model: the noise was changed after the fit: take another copy of the file, or fit again", i+1, v)}
+			return c.wrong("the noise variance of training row %d, %.6g in scaled units, is none of those of the model: the noise was changed after the fit: take another copy of the file, or fit again", i+1, v)
 		}
 	}
 	return nil
 }
 
-// ofTarget names a target if there are several.
-func ofTarget(one *Model, targets []*Model) string {
-	if len(targets) == 1 {
-		return ""
-	}
-	return " of target " + one.TargetName
-}
-
-// totalVariances returns the diagonal of Σ.
-func totalVariances(m *Model, prog *kernel.Program, x *kernel.Points) []float64 {
-	out, noise := diagonalOf(prog, m.Theta, x), m.NoiseDiagonal()
-	for i := range out {
-		out[i] += noise[i%len(noise)]
-	}
-	return out
-}
-
-// checkFactor compares LLᵀ with Σ while it reads L row by row: in the diagonal, and in a few columns.
-func checkFactor(ctx context.Context, m *Model, path string, rows io.Reader) error {
-	prog, err := m.Program()
-	if err != nil {
-		return err
-	}
-	n, x := m.N(), m.Points()
-	diagonal, noise := totalVariances(m, prog, x), m.NoiseDiagonal()
-	e := kernel.NewEvaluator(prog)
-	e.Bind(m.Theta)
+// factor compares LLᵀ with Σ while it reads L row by row: in the diagonal, and in a few columns.
+func (c *checker) factor(ctx context.Context, rows io.Reader) error {
+	n, e := c.x.N, c.evaluator()
 	columns := spread(n, factorColumns)
 	kept, known := make([][]float64, len(columns)), make([][]float64, len(columns))
 	for k, j := range columns {
 		known[k] = make([]float64, n)
-		e.Row(known[k], x, j, x, 0, n)
-		known[k][j] += noise[j%len(noise)]
+		e.Row(known[k], c.x, j, c.x, 0, n)
+		known[k][j] += c.noise[j%len(c.noise)]
 	}
-	return eachFactorBlock(path, rows, n, func(block []float64, r0, r1 int) error {
+	return eachFactorBlock(c.path, rows, n, func(block []float64, r0, r1 int) error {
 		for i := r0; i < r1; i++ {
 			row := block[(i-r0)*n : (i-r0)*n+i+1]
-			if err := compareFactor(path, i, i, floats.Dot(row, row), diagonal[i], diagonal); err != nil {
+			if err := c.compare(i, i, floats.Dot(row, row), c.diagonal[i]); err != nil {
 				return err
 			}
 			for k, j := range columns {
@@ -206,7 +216,7 @@ func checkFactor(ctx context.Context, m *Model, path string, rows io.Reader) err
 					kept[k] = slices.Clone(row)
 				}
 				if j < i {
-					if err := compareFactor(path, i, j, floats.Dot(row[:j+1], kept[k]), known[k][i], diagonal); err != nil {
+					if err := c.compare(i, j, floats.Dot(row[:j+1], kept[k]), known[k][i]); err != nil {
 						return err
 					}
 				}
@@ -216,12 +226,12 @@ func checkFactor(ctx context.Context, m *Model, path string, rows io.Reader) err
 	})
 }
 
-// compareFactor returns an error if an element of LLᵀ is not the element of Σ up to rounding.
-func compareFactor(path string, i, j int, got, want float64, diagonal []float64) error {
-	rounding := slack * ulp * math.Sqrt(float64(len(diagonal))) * math.Sqrt(diagonal[i]*diagonal[j])
+// compare returns an error if an element of LLᵀ is not the element of Σ up to rounding.
+func (c *checker) compare(i, j int, got, want float64) error {
+	rounding := slack * ulp * math.Sqrt(float64(c.x.N)) * math.Sqrt(c.diagonal[i]*c.diagonal[j])
 	if off := math.Abs(got - want); !(off <= rounding) {
-		return &FileError{Path: path, Msg: fmt.Sprintf("row %d of the factor L does not belong to the model: element %d, %d of LLᵀ differs by %.2g from the covariance of these rows, and rounding explains %.2g. "+
-			"The data, the parameters, the noise or the factor were changed after the fit: take another copy of the file, or fit again", i+1, i+1, j+1, off, rounding)}
+		return c.wrong("row %d of the factor L does not belong to the model: element %d, %d of LLᵀ differs by %.2g from the covariance of these rows, and rounding explains %.2g. "+
+			"The data, the parameters, the noise or the factor were changed after the fit: take another copy of the file, or fit again", i+1, i+1, j+1, off, rounding)
 	}
 	return nil
 }

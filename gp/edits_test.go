@@ -38,7 +38,7 @@ func use(t *testing.T, m *Model, path string) {
 		_, _, _ = p.Terms(ctx, rows, 2)
 		_, _ = p.MeanGradient(ctx, rows, 2)
 		_, _ = p.GradientStd(ctx, rows, 2)
-		_, _ = p.Relevance(ctx)
+		_, _ = p.Relevance(ctx, 1)
 		_, _ = p.Weights(ctx)
 		_, _ = p.PredictMeans(ctx, rows, 2)
 		_, _ = p.Joint(ctx, rows, 2, JointOptions{})
@@ -51,7 +51,7 @@ func use(t *testing.T, m *Model, path string) {
 		_ = x.Close()
 	}
 	if means, err := m.Means(ctx, backend); err == nil {
-		_, _ = means.Predict(ctx, make([]float64, len(m.FeatureNames)), 1)
+		_, _ = means.PredictMeans(ctx, make([]float64, len(m.FeatureNames)), 1)
 		_ = means.Close()
 	}
 }

@@ -164,7 +164,7 @@ func newExport(m *Model) (*export, error) {
 	if m.T() > 1 {
 		return nil, fmt.Errorf("gp: a model of %d targets cannot be exported as a whole: export each target", m.T())
 	}
-	if err := untransformed(m, "an export, whose readers know no transform"); err != nil {
+	if err := m.Scaling.untransformed("an export, whose readers know no transform"); err != nil {
 		return nil, err
 	}
 	tree, err := exportedKernel(m)
@@ -191,7 +191,7 @@ func newExport(m *Model) (*export, error) {
 
 // exportedKernel exports the kernel of a model with its parameters.
 func exportedKernel(m *Model) (*node, error) {
-	expr, err := parsedKernel(m)
+	expr, err := m.Expression()
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func weigh(t testing.TB, m *Model) {
 	p := must.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
 	m.Alpha = m.Scaling.Targets(m.Y)
-	for i, v := range meanValues(m, m.Scaling.Inputs(m.X), m.N()) {
+	for i, v := range m.Mean.at(m.Points()) {
 		m.Alpha[i] -= v
 	}
 	must.Do(t, p.Workspace().Solve(t.Context(), m.Alpha, 1))

@@ -11,7 +11,6 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/score"
-	"gpfit/kernel"
 )
 
 // Addition holds N rows to add to the training rows of a model.
@@ -64,16 +63,16 @@ func (m *Model) Extend(ctx context.Context, b device.Backend, add Addition) (*Po
 	if m.factorPath != "" {
 		read = func(to device.FactorStore) error { return readFactor(m.factorPath, m.N(), to) }
 	}
-	return extend(ctx, m, b, add, read)
+	return add.extend(ctx, m, b, read)
 }
 
 // Extend is [Model.Extend] with the factor of the posterior's workspace, which stays as it is.
 func (p *Posterior) Extend(ctx context.Context, b device.Backend, add Addition) (*Posterior, *Extension, error) {
 	from, ok := p.ws.(device.FactorStore)
-	if !ok {
-		return extend(ctx, p.whole, b, add, nil)
+	if !ok || !p.formed {
+		return p.whole.Extend(ctx, b, add)
 	}
-	return extend(ctx, p.whole, b, add, func(to device.FactorStore) error {
+	return add.extend(ctx, p.whole, b, func(to device.FactorStore) error {
 		return eachBlock(0, p.ws.N(), func(rows []float64, r0, r1 int) error {
 			if err := from.ReadFactor(r0, r1, rows); err != nil {
 				return err
@@ -86,55 +85,56 @@ func (p *Posterior) Extend(ctx context.Context, b device.Backend, add Addition) 
 // HasFactor reports whether the file of the model has the Cholesky factor.
 func (m *Model) HasFactor() bool { return m.factorPath != "" }
 
-func extend(ctx context.Context, m *Model, b device.Backend, add Addition, read func(device.FactorStore) error) (*Posterior, *Extension, error) {
+// extend returns the posterior of the model with the new rows. read writes its factor; nil without.
+func (add *Addition) extend(ctx context.Context, m *Model, b device.Backend, read func(device.FactorStore) error) (*Posterior, *Extension, error) {
 	if m.State.Method != "" {
 		return nil, nil, &device.UnsupportedError{Method: m.State.Method, What: "an update: fit the rows together"}
 	}
-	grown, err := withRows(m, add)
+	grown, err := add.to(m)
 	if err != nil {
 		return nil, nil, err
 	}
-	differences, err := innovations(ctx, m, b, add)
+	differences, err := add.differences(ctx, m, b)
 	if err != nil {
 		return nil, nil, err
 	}
-	prog, ws, err := newWorkspace(ctx, grown, b)
+	s, err := newSystem(grown, b)
+	if err == nil {
+		err = s.open(ctx)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Posterior{whole: grown, prog: prog, ws: ws}
-	e, s := &Extension{Method: ws.Method()}, newScored(differences, add.N, m.T())
-	if e.Extended, err = formFrom(ctx, p, m.N(), read); err == nil {
-		if factor, ok := ws.(device.FactorStore); ok {
-			err = s.fromFactor(factor, m.N())
+	e, scores := &Extension{Method: s.ws.Method()}, newScored(differences, add.N, m.T())
+	if e.Extended, err = s.formFrom(ctx, m.N(), read); err == nil {
+		if factor, ok := s.ws.(device.FactorStore); ok {
+			err = scores.fromFactor(factor, m.N())
 		} else {
-			err = s.fromJoint(ctx, m, b, add, grown.NoiseDiagonal())
+			err = scores.fromJoint(ctx, m, b, add, grown.NoiseDiagonal())
 		}
 	}
 	if err == nil {
-		e.Targets = s.scores(m.N(), grown)
-	}
-	if err == nil {
-		err = settle(ctx, p)
+		e.Targets = scores.scores(m.N(), grown)
+		err = s.settle(ctx)
 	}
 	if err == nil {
 		err = grown.validate()
 	}
 	if err != nil {
-		ws.Close()
+		_ = s.close()
 		return nil, nil, err
 	}
-	p.model = grown.Target(0)
-	return p, e, nil
+	return s.posterior(), e, nil
 }
 
-// withRows returns the model with more rows, whose weights are still to be found.
-func withRows(m *Model, add Addition) (*Model, error) {
-	all, t := len(m.FeatureNames), m.T()
-	if add.N < 1 || len(add.X) != add.N*all || len(add.Y) != add.N*t {
-		return nil, &ShapeError{Numbers: len(add.X), Rows: add.N, Features: all}
+// to returns the model with more rows, whose weights are still to be found.
+func (add *Addition) to(m *Model) (*Model, error) {
+	t := m.T()
+	used, err := m.used(add.X, add.N)
+	if err != nil || add.N < 1 || len(add.Y) != add.N*t {
+		return nil, &ShapeError{Numbers: len(add.X), Rows: add.N, Features: len(m.FeatureNames)}
 	}
-	if err := errors.Join(checkResult("new feature", add.N*all, add.X), checkResult("new target", add.N, add.Y)); err != nil {
+	if err := errors.Join(checkResult("new feature", len(add.X), add.X), checkResult("new target", add.N, add.Y)); err != nil {
 		return nil, err
 	}
 	if m.Noise.Column != "" && add.Noise.Known == nil {
@@ -146,34 +146,29 @@ func withRows(m *Model, add Addition) (*Model, error) {
 	if i := slices.Index(add.Noise.Weight, 0); i >= 0 {
 		return nil, &NoiseError{i, "the weight is 0: leave out such rows"}
 	}
-	noise, err := noisesOf(m, add.N, add.Noise)
+	noise, err := add.Noise.under(m, add.N)
 	if err != nil {
 		return nil, err
 	}
 	grown, n := *m, m.N()
 	// The draws are of a posterior that did not know the new rows.
 	grown.factorPath, grown.Record, grown.Draws = "", nil, nil
-	grown.X = slices.Clone(m.X)
-	for i := range add.N {
-		for _, c := range m.Columns {
-			grown.X = append(grown.X, add.X[i*all+c])
-		}
-	}
+	grown.X = slices.Concat(m.X, used)
 	grown.Y = nil
 	for k := range t {
 		grown.Y = append(append(grown.Y, m.Y[k*n:(k+1)*n]...), add.Y[k*add.N:(k+1)*add.N]...)
 	}
 	grown.Alpha = make([]float64, len(grown.Y))
 	if m.TrainNoise != nil {
-		grown.TrainNoise = append(slices.Clone(m.TrainNoise), noise...)
+		grown.TrainNoise = slices.Concat(m.TrainNoise, noise)
 	}
-	grown.Rows = rowsWith(m, add.N)
+	grown.Rows = add.rowNumbers(m)
 	return &grown, nil
 }
 
-// rowsWith returns the numbers of the rows of a model with count more. They continue
+// rowNumbers returns the numbers of the rows of the model with the new ones. They continue
 // the table's numbers, as if the new rows followed it.
-func rowsWith(m *Model, count int) []float64 {
+func (add *Addition) rowNumbers(m *Model) []float64 {
 	if m.Rows == nil {
 		return nil
 	}
@@ -184,25 +179,25 @@ func rowsWith(m *Model, count int) []float64 {
 		}
 	}
 	rows := slices.Clone(m.Rows)
-	for i := range count {
+	for i := range add.N {
 		rows = append(rows, next+float64(i))
 	}
 	return rows
 }
 
-// innovations returns what the targets of new rows differ from their predicted means, in
+// differences returns what the targets of the new rows differ from their predicted means, in
 // scaled units, N×T.
-func innovations(ctx context.Context, m *Model, b device.Backend, add Addition) ([]float64, error) {
-	means, err := m.Means(ctx, b)
+func (add *Addition) differences(ctx context.Context, m *Model, b device.Backend) ([]float64, error) {
+	xs, err := m.at(add.X, add.N)
 	if err != nil {
 		return nil, err
 	}
-	defer means.Close()
-	scaled, err := scaledRows(m, add.X, add.N)
+	before, err := m.Means(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	predicted, err := means.scaled(ctx, scaled, kernel.NewPoints(scaled, add.N, len(m.Columns)))
+	defer before.Close()
+	predicted, err := before.means(ctx, xs)
 	if err != nil {
 		return nil, err
 	}
@@ -218,16 +213,16 @@ func innovations(ctx context.Context, m *Model, b device.Backend, add Addition) 
 // formFrom forms the workspace from the first known rows of the factor, which read
 // writes, and reports whether it used them. It computes all of the factor if read is nil
 // or the workspace cannot extend one.
-func formFrom(ctx context.Context, p *Posterior, known int, read func(device.FactorStore) error) (bool, error) {
-	m := p.whole
-	extender, ok := p.ws.(device.FactorExtender)
+func (s *system) formFrom(ctx context.Context, known int, read func(device.FactorStore) error) (bool, error) {
+	extender, ok := s.ws.(device.FactorExtender)
 	if read == nil || !ok {
-		return false, p.ws.Form(ctx, p.prog, m.Theta, m.NoiseDiagonal())
+		return false, s.form(ctx)
 	}
-	if err := read(&widened{FactorStore: extender, known: known, n: m.N()}); err != nil {
+	if err := read(&widened{FactorStore: extender, known: known, n: s.x.N}); err != nil {
 		return false, err
 	}
-	return true, extender.ExtendFactor(ctx, p.prog, m.Theta, m.NoiseDiagonal(), known)
+	s.formed = true
+	return true, extender.ExtendFactor(ctx, s.prog, s.theta, s.whole.NoiseDiagonal(), known)
 }
 
 // widened writes the rows of a factor of known rows to one of n.
@@ -250,18 +245,13 @@ func (w *widened) WriteFactor(r0, r1 int, src []float64) error {
 
 // settle finds the weights, the coefficients of a mean by least squares and the NLML
 // for the factor in the workspace.
-func settle(ctx context.Context, p *Posterior) error {
-	m := p.whole
-	n, h := m.N(), []float64(nil)
-	if len(m.Mean.Basis) > 0 {
-		h = m.Mean.Basis.Evaluate(m.Points())
+func (s *system) settle(ctx context.Context) error {
+	if _, err := s.leastSquares(ctx); err != nil {
+		return err
 	}
-	if m.Mean.LeastSquares && len(h) > 0 {
-		if err := p.leastSquares(ctx); err != nil {
-			return err
-		}
-	}
-	logDet, _, err := p.ws.LogDet()
+	m, n := s.whole, s.x.N
+	h := m.Mean.Basis.Evaluate(s.x)
+	logDet, _, err := s.ws.LogDet()
 	if err != nil {
 		return err
 	}
@@ -270,8 +260,8 @@ func settle(ctx context.Context, p *Posterior) error {
 	for t := range m.T() {
 		one := m.Target(t)
 		y, beta := one.Scaling.Targets(one.Y), one.Mean.Coefficients
-		if p.gls != nil {
-			beta = p.gls.Coefficients(y)
+		if s.gls != nil {
+			beta = s.gls.Coefficients(y)
 		}
 		for j, b := range beta {
 			floats.AddScaled(y, -b, h[j*n:(j+1)*n])
@@ -285,7 +275,7 @@ func settle(ctx context.Context, p *Posterior) error {
 		rest = append(rest, y...)
 	}
 	m.Alpha = slices.Clone(rest)
-	if err := p.ws.Solve(ctx, m.Alpha, m.T()); err != nil {
+	if err := s.ws.Solve(ctx, m.Alpha, m.T()); err != nil {
 		return err
 	}
 	for t := range m.T() {

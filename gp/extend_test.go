@@ -54,7 +54,7 @@ func settled(t *testing.T, m *Model) *Model {
 	defer p.Close()
 	one := *m
 	p.whole = &one
-	must.Do(t, settle(t.Context(), p))
+	must.Do(t, p.settle(t.Context()))
 	return &one
 }
 
@@ -188,7 +188,7 @@ func TestExtendErrors(t *testing.T) {
 func TestExtendRows(t *testing.T) {
 	m := newModel(t, 3)
 	m.Rows, m.HeldOut = []float64{0, 2, 3}, &HeldOut{Rows: []int{1, 4}}
-	if got := rowsWith(m, 2); !slices.Equal(got, []float64{0, 2, 3, 5, 6}) {
+	if got := (&Addition{N: 2}).rowNumbers(m); !slices.Equal(got, []float64{0, 2, 3, 5, 6}) {
 		t.Error(got)
 	}
 }
@@ -258,7 +258,7 @@ func TestMeansElsewhere(t *testing.T) {
 
 func TestMeansErrors(t *testing.T) {
 	means := newMeans(t, newModel(t, 40), backend)
-	if _, err := means.Predict(t.Context(), newRows(3)[1:], 3); err == nil {
+	if _, err := means.PredictMeans(t.Context(), newRows(3)[1:], 3); err == nil {
 		t.Error("rows of the wrong length")
 	}
 }
@@ -267,10 +267,10 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m, rows := newModel(t, 20), newRows(5)
-	_, means := newMeans(t, m, backend).Predict(ctx, rows, 5)
+	_, means := newMeans(t, m, backend).PredictMeans(ctx, rows, 5)
 	_, gradient := condition(t, m).MeanGradient(ctx, rows, 5)
 	many := kernel.NewPoints(make([]float64, 2*rowPiece+7), 2*rowPiece+7, 1)
-	_, prior := NewPrior(ctx, kerneltest.Program(t, "rbf", 1), []float64{1.5, 4}, many, nil)
+	_, prior := covariance{kerneltest.Program(t, "rbf", 1), []float64{1.5, 4}}.prior(ctx, many, nil)
 	for what, err := range map[string]error{"means": means, "gradient": gradient, "prior": prior} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v, want a cancelled context's", what, err)
@@ -278,14 +278,14 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-func newMeans(t *testing.T, m *Model, b device.Backend) *Means {
+func newMeans(t *testing.T, m *Model, b device.Backend) *Posterior {
 	t.Helper()
 	means := must.Get(m.Means(t.Context(), b))(t)
 	t.Cleanup(func() { means.Close() })
 	return means
 }
 
-func predictMeans(t *testing.T, means *Means, rows []float64, m int) [][]float64 {
+func predictMeans(t *testing.T, means *Posterior, rows []float64, m int) [][]float64 {
 	t.Helper()
-	return must.Get(means.Predict(t.Context(), rows, m))(t)
+	return must.Get(means.PredictMeans(t.Context(), rows, m))(t)
 }

@@ -275,7 +275,7 @@ func TestCoverage(t *testing.T) {
 		x := must.Slice(2*(n+1), func(int) float64 { return 2 * rng.NormFloat64() })
 		prog := kerneltest.Program(t, k.text, 2)
 		variances := slices.Repeat([]float64{noise}, n+1)
-		prior := must.Get(NewPrior(t.Context(), prog, k.theta, kernel.NewPoints(x, n+1, 2), variances))(t)
+		prior := must.Get(covariance{prog, k.theta}.prior(t.Context(), kernel.NewPoints(x, n+1, 2), variances))(t)
 		sampler := must.Get(prior.Sampler())(t)
 		y := mustDraw(t, sampler, 1, rng.Uint64())
 		// Use other units, to check the scaling.

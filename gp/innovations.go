@@ -11,7 +11,6 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/score"
-	"gpfit/kernel"
 )
 
 // scored compares new rows with their predictions. With L₂₂L₂₂ᵀ = C, the covariance of the predictions from
@@ -52,17 +51,17 @@ func (s *scored) fromFactor(factor device.FactorStore, known int) error {
 
 // fromJoint takes the rows from the factor of C, with a method that has no factor of all rows. noise is the diagonal
 // for all rows, one number if all are equal.
-func (s *scored) fromJoint(ctx context.Context, m *Model, b device.Backend, add Addition, noise []float64) error {
+func (s *scored) fromJoint(ctx context.Context, m *Model, b device.Backend, add *Addition, noise []float64) error {
 	before, err := m.Condition(ctx, b)
 	if err != nil {
 		return err
 	}
 	defer before.Close()
-	scaled, err := scaledRows(m, add.X, add.N)
+	xs, err := m.at(add.X, add.N)
 	if err != nil {
 		return err
 	}
-	c, err := covariance(ctx, before, kernel.NewPoints(scaled, add.N, len(m.Columns)))
+	c, err := before.joint(ctx, xs)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (o JointOptions) noise(m *Model, n int) ([]float64, error) {
 	if !o.Observed {
 		return nil, nil
 	}
-	return noisesOf(m, n, o.Noise)
+	return o.Noise.under(m, n)
 }
 
 // Joint is the multivariate normal distribution of the values at m rows, in original units. With a
@@ -67,60 +67,68 @@ type Joint struct {
 // [*ShapeError], [*SizeError], [*device.MemoryError], [*device.UnsupportedError] and [*RangeError].
 func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
 	mod := p.model
-	scaled, err := scaledRows(mod, rows, m)
+	xs, err := mod.at(rows, m)
+	if err == nil {
+		err = p.form(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	xs := kernel.NewPoints(scaled, m, len(mod.Columns))
-	j, err := covariance(ctx, p, xs)
+	j, err := p.joint(ctx, xs)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, j.Mean, nil); err != nil {
+	if err := p.ws.Predict(ctx, p.prog, p.theta, mod.Alpha, xs, j.Mean, nil); err != nil {
 		return nil, err
 	}
 	noise, err := opts.noise(mod, m)
 	if err != nil {
 		return nil, err
 	}
-	uncertainty, err := meanUncertainty(ctx, p, p.prog, mod.Theta, xs, true)
+	uncertainty, err := p.meanUncertainty(ctx, p.covariance, xs, true)
 	if err != nil {
 		return nil, err
 	}
-	for i, v := range meanValues(mod, scaled, m) {
-		j.Mean[i] += v
-	}
+	floats.Add(j.Mean, mod.Mean.at(xs))
 	j.addProducts(uncertainty, len(mod.Mean.Basis))
 	j.addNoise(noise)
 	j.toOriginal(mod.Scaling)
 	return j, j.check()
 }
 
-// covariance returns K** − K*ᵀΣ⁻¹K* of scaled points, in scaled units, with means of 0.
-func covariance(ctx context.Context, p *Posterior, xs *kernel.Points) (*Joint, error) {
-	joint, err := device.Capability[device.JointCovariance](p.ws, "the covariance of predictions")
+// joint returns K** − K*ᵀΣ⁻¹K* of points, in scaled units, with means of 0.
+func (s *system) joint(ctx context.Context, xs *kernel.Points) (*Joint, error) {
+	joint, err := device.Capability[device.JointCovariance](s.ws, "the covariance of predictions")
 	if err != nil {
 		return nil, err
 	}
-	m := xs.N
+	j, err := newJoint(xs.N)
+	if err != nil {
+		return nil, err
+	}
+	j.order += s.x.N
+	if err := joint.PredictCovariance(ctx, s.prog, s.theta, xs, j.Cov); err != nil {
+		return nil, err
+	}
+	return j, j.addPrior(ctx, s.covariance, xs, -1)
+}
+
+// newJoint returns room for the distribution at m rows. Errors are [*SizeError].
+func newJoint(m int) (*Joint, error) {
 	if err := checkSize(fmt.Sprintf("the covariance of %d rows", m), float64(m)*float64(m), hostmem.Free()); err != nil {
 		return nil, err
 	}
-	j := &Joint{Mean: make([]float64, m), Cov: make([]float64, m*m), order: m + p.model.N()}
-	if err := joint.PredictCovariance(ctx, p.prog, p.model.Theta, xs, j.Cov); err != nil {
-		return nil, err
-	}
-	return j, j.addPrior(ctx, p.prog, p.model.Theta, xs, -1)
+	return &Joint{Mean: make([]float64, m), Cov: make([]float64, m*m), order: m}, nil
 }
 
 // Prior returns the prior distribution at n rows: the mean function and K**, plus
 // σ²I for observations.
 func Prior(ctx context.Context, m *Model, rows []float64, n int, opts JointOptions) (*Joint, error) {
-	scaled, err := scaledRows(m, rows, n)
+	xs, err := m.at(rows, n)
 	if err != nil {
 		return nil, err
 	}
-	prog, err := m.Program()
+	c, err := m.covariance()
 	if err != nil {
 		return nil, err
 	}
@@ -128,30 +136,26 @@ func Prior(ctx context.Context, m *Model, rows []float64, n int, opts JointOptio
 	if err != nil {
 		return nil, err
 	}
-	j, err := NewPrior(ctx, prog, m.Theta, kernel.NewPoints(scaled, n, len(m.Columns)), noise)
+	j, err := c.prior(ctx, xs, noise)
 	if err != nil {
 		return nil, err
 	}
-	copy(j.Mean, meanValues(m, scaled, n))
+	copy(j.Mean, m.Mean.at(xs))
 	j.toOriginal(m.Scaling)
 	return j, j.check()
 }
 
-// NewPrior returns the zero-mean distribution of the values at xs under a
-// covariance function, with the noise variances (none, or one per point) on the
-// diagonal. Errors are [*SizeError] and [*kernel.CompileError].
-func NewPrior(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, noise []float64) (*Joint, error) {
-	if err := checkSize(fmt.Sprintf("the covariance of %d rows", xs.N), float64(xs.N)*float64(xs.N), hostmem.Free()); err != nil {
+// prior returns the zero-mean distribution of the values at xs, with the noise variances (none, or one
+// per point) on the diagonal. Errors are [*SizeError] and [*kernel.CompileError].
+func (c covariance) prior(ctx context.Context, xs *kernel.Points, noise []float64) (*Joint, error) {
+	if err := c.prog.CheckTheta(c.theta); err != nil {
 		return nil, err
 	}
-	if err := prog.CheckTheta(theta); err != nil {
+	j, err := newJoint(xs.N)
+	if err != nil {
 		return nil, err
 	}
-	if prog.D != xs.D || len(noise) != 0 && len(noise) != xs.N {
-		return nil, fmt.Errorf("gp: a kernel of %d columns and %d noise variances for %d points of %d columns", prog.D, len(noise), xs.N, xs.D)
-	}
-	j := &Joint{Mean: make([]float64, xs.N), Cov: make([]float64, xs.N*xs.N), order: xs.N}
-	if err := j.addPrior(ctx, prog, theta, xs, 1); err != nil {
+	if err := j.addPrior(ctx, c, xs, 1); err != nil {
 		return nil, err
 	}
 	j.addNoise(noise)
@@ -170,10 +174,10 @@ func (j *Joint) check() error {
 }
 
 // addPrior replaces Cov by K** + sign·Cov and keeps the largest variance of K**.
-func (j *Joint) addPrior(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, sign float64) error {
+func (j *Joint) addPrior(ctx context.Context, c covariance, xs *kernel.Points, sign float64) error {
 	m := xs.N
-	j.scale = slices.Max(append(diagonalOf(prog, theta, xs), 0))
-	return eachRow(ctx, m, prog, theta, func(e *kernel.Evaluator, piece []float64, i int) {
+	j.scale = slices.Max(append(c.diagonal(xs), 0))
+	return c.eachRow(ctx, 0, m, func(e *kernel.Evaluator, piece []float64, i int) {
 		for k0 := 0; k0 <= i; k0 += rowPiece {
 			row := piece[:min(rowPiece, i+1-k0)]
 			e.Row(row, xs, i, xs, k0, k0+len(row))
@@ -355,8 +359,7 @@ const drawStream = 0x64726177
 type Process struct {
 	// NoiseVariance is the noise variance of observations.
 	NoiseVariance float64
-	program       *kernel.Program
-	theta         []float64
+	covariance
 }
 
 // NewProcess returns a process without noise for an expression on d columns. Parameters have the
@@ -366,7 +369,7 @@ func NewProcess(expr kernel.Expr, d int) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{program: prog, theta: make([]float64, prog.NumParams)}
+	p := &Process{covariance: covariance{prog, make([]float64, prog.NumParams)}}
 	for _, param := range prog.Params {
 		values := p.theta[param.Offset : param.Offset+param.Size]
 		for i := range values {
@@ -380,7 +383,7 @@ func NewProcess(expr kernel.Expr, d int) (*Process, error) {
 // Parameters returns the names and values of the covariance function's parameters, in
 // natural units.
 func (p *Process) Parameters() (names []string, values []float64) {
-	return p.program.Names(), slices.Clone(p.theta)
+	return p.prog.Names(), slices.Clone(p.theta)
 }
 
 // Set sets a parameter to a value in natural units. name is noise_variance, an
@@ -392,7 +395,7 @@ func (p *Process) Set(name string, value float64) error {
 		return nil
 	}
 	found := false
-	for _, param := range p.program.Params {
+	for _, param := range p.prog.Params {
 		for i, element := range param.ElementNames() {
 			if element == name || param.Vector && param.Name == name {
 				p.theta[param.Offset+i], found = value, true
@@ -400,7 +403,7 @@ func (p *Process) Set(name string, value float64) error {
 		}
 	}
 	if !found {
-		known := append(p.program.Names(), noiseVariance)
+		known := append(p.prog.Names(), noiseVariance)
 		return &NameError{name, known, fmt.Sprintf("%s: there is no such parameter%s", name, suggest.DidYouMean(name, known))}
 	}
 	return nil
@@ -409,11 +412,10 @@ func (p *Process) Set(name string, value float64) error {
 // Matrix returns the covariances of all pairs of n rows, row-major, whatever they are: they need
 // not be finite or symmetric. Errors are [*kernel.CompileError] for an invalid parameter value.
 func (p *Process) Matrix(rows []float64, n int) ([]float64, error) {
-	if err := p.program.CheckTheta(p.theta); err != nil {
+	if err := p.prog.CheckTheta(p.theta); err != nil {
 		return nil, err
 	}
-	points, e, out := kernel.NewPoints(rows, n, p.program.D), kernel.NewEvaluator(p.program), make([]float64, n*n)
-	e.Bind(p.theta)
+	points, e, out := kernel.NewPoints(rows, n, p.prog.D), p.evaluator(), make([]float64, n*n)
 	for i := range n {
 		e.Row(out[i*n:(i+1)*n], points, i, points, 0, n)
 	}
@@ -428,5 +430,5 @@ func (p *Process) Joint(ctx context.Context, rows []float64, n int, observed boo
 	if observed {
 		noise = slices.Repeat([]float64{p.NoiseVariance}, n)
 	}
-	return NewPrior(ctx, p.program, p.theta, kernel.NewPoints(rows, n, p.program.D), noise)
+	return p.prior(ctx, kernel.NewPoints(rows, n, p.prog.D), noise)
 }

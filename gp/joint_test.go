@@ -120,7 +120,7 @@ func TestSemidefinite(t *testing.T) {
 	prog := kerneltest.Program(t, "rbf", 1)
 	x := must.Slice(220, func(i int) float64 { return float64(i%200) / 100 })
 	m := len(x)
-	joint := must.Get(NewPrior(t.Context(), prog, []float64{1, 4}, kernel.NewPoints(x, m, 1), nil))(t)
+	joint := must.Get(covariance{prog, []float64{1, 4}}.prior(t.Context(), kernel.NewPoints(x, m, 1), nil))(t)
 	cov := slices.Clone(joint.Cov)
 	s := must.Get(joint.Sampler())(t)
 	if s.Rank > 30 || s.Rank < 8 || !(s.Dropped > 0) || s.Dropped > 4*1e-12 {
@@ -164,7 +164,7 @@ func TestPriorPieces(t *testing.T) {
 	prog := kerneltest.Program(t, "rbf", 1)
 	x := must.Slice(m, func(i int) float64 { return float64(i*i%977) / 100 })
 	points := kernel.NewPoints(x, m, 1)
-	joint := must.Get(NewPrior(t.Context(), prog, []float64{1.5, 4}, points, nil))(t)
+	joint := must.Get(covariance{prog, []float64{1.5, 4}}.prior(t.Context(), points, nil))(t)
 	if joint.scale != 4 {
 		t.Errorf("largest variance %v, want 4", joint.scale)
 	}
@@ -202,7 +202,7 @@ func TestProcess(t *testing.T) {
 				theta[i] = v
 			}
 		}
-		j := must.Get(NewPrior(t.Context(), prog, theta, kernel.NewPoints(rows, n, d), nil))(t)
+		j := must.Get(covariance{prog, theta}.prior(t.Context(), kernel.NewPoints(rows, n, d), nil))(t)
 		return j.Cov
 	}
 	if got := joint(false); !slices.Equal(got, want(map[string]float64{"k1.lengthscale[0]": 2, "k1.lengthscale[1]": 3})) {

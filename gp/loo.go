@@ -56,7 +56,7 @@ func newLeaveOneOut(y []float64) *LeaveOneOut {
 // up to n³ more if inputs repeat. Errors are [*device.UnsupportedError].
 func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	mod := p.model
-	errors, variances, places, err := leavePlaces(ctx, p)
+	errors, variances, places, err := p.leavePlaces(ctx, mod.Alpha)
 	if err != nil {
 		return nil, err
 	}
@@ -96,49 +96,52 @@ func (l *LeaveOneOut) invert(m *Model, errors, variances []float64) {
 // leverage is a share of the diagonal of Σ⁻¹ that is rounding: cancellation can leave it of zero.
 const leverage = 1e-12
 
-// leavePlaces returns the errors and variances of all rows, in scaled units, each predicted from the
-// rows of other places, and the number of places, 0 if none repeats.
-func leavePlaces(ctx context.Context, p *Posterior) (errors, variances []float64, places int, err error) {
-	kappa, w, err := inverseDiagonal(ctx, p)
+// leavePlaces returns the errors and variances of all rows for the weights α of a target, in scaled units, each predicted
+// from the rows of other places, and the number of places, 0 if none repeats.
+func (s *system) leavePlaces(ctx context.Context, alpha []float64) (errors, variances []float64, places int, err error) {
+	kappa, w, err := s.inverseDiagonal(ctx)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	errors = slices.Clone(p.model.Alpha)
+	errors = slices.Clone(alpha)
 	for i, k := range kappa {
 		errors[i] /= k
 		kappa[i] = 1 / k
 	}
-	repeated := leavegroupout.Repeated(p.ws, p.model.Points())
+	repeated := leavegroupout.Repeated(s.ws, s.x)
 	if repeated == nil {
 		return errors, kappa, 0, nil
 	}
-	err = leavegroupout.Leave(ctx, p.ws, repeated, leavegroupout.Fitted{Noise: p.whole.NoiseDiagonal(), Alpha: p.model.Alpha, Mean: w}, errors, kappa)
+	err = leavegroupout.Leave(ctx, s.ws, repeated, leavegroupout.Fitted{Noise: s.whole.NoiseDiagonal(), Alpha: alpha, Mean: w}, errors, kappa)
 	return errors, kappa, leavegroupout.Count(len(kappa), repeated), err
 }
 
 // inverseDiagonal returns the diagonal of Q, which is Σ⁻¹ or, if least squares found the mean's
 // coefficients, Σ⁻¹ − wwᵀ = Σ⁻¹ − Σ⁻¹HM⁻¹HᵀΣ⁻¹, and w (n×q, column-major), nil without.
-func inverseDiagonal(ctx context.Context, p *Posterior) (kappa, w []float64, err error) {
-	n := p.model.N()
+func (s *system) inverseDiagonal(ctx context.Context) (kappa, w []float64, err error) {
+	if err := s.form(ctx); err != nil {
+		return nil, nil, err
+	}
+	n := s.x.N
 	kappa = make([]float64, n)
-	inverse, err := device.Capability[device.InverseDiagonal](p.ws, "the diagonal of the inverse, which leave-one-out needs")
+	inverse, err := device.Capability[device.InverseDiagonal](s.ws, "the diagonal of the inverse, which leave-one-out needs")
 	if err == nil {
 		err = inverse.InverseDiagonal(ctx, kappa)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	q, err := p.coefficients(ctx)
+	q, err := s.leastSquares(ctx)
 	if q == 0 || err != nil {
 		return kappa, nil, err
 	}
 	r := make([]float64, n*q)
 	for j := range q {
 		for i := range n {
-			r[i*q+j] = p.solved[j*n+i]
+			r[i*q+j] = s.solved[j*n+i]
 		}
 	}
-	p.gls.Whiten(r)
+	s.gls.Whiten(r)
 	w = make([]float64, n*q)
 	for i, k := range kappa {
 		for c, v := range r[i*q : (i+1)*q] {
@@ -146,7 +149,7 @@ func inverseDiagonal(ctx context.Context, p *Posterior) (kappa, w []float64, err
 			w[c*n+i] = v
 		}
 		if !(kappa[i] > leverage*k) {
-			return nil, nil, fmt.Errorf("gp: row %d alone determines a coefficient of the mean function, so the other rows cannot predict it", p.model.Row(i))
+			return nil, nil, fmt.Errorf("gp: row %d alone determines a coefficient of the mean function, so the other rows cannot predict it", s.whole.Row(i))
 		}
 	}
 	return kappa, w, nil

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/must"
+	"gpfit/kernel"
 )
 
 // leastSquaresModel returns the model of newModel with the best coefficients on its
@@ -108,13 +109,13 @@ func TestMeanSlopes(t *testing.T) {
 	m := newModel(t, 20)
 	x := []float64{0.3, -1.2, 2, 0.1}
 	grad := make([]float64, 4)
-	meanSlopes(m, x, grad)
+	m.Mean.addSlopes(kernel.NewPoints(x, 2, 2), grad)
 	for i := range x {
 		const step = 1e-4
 		up, down := slices.Clone(x), slices.Clone(x)
 		up[i] += step
 		down[i] -= step
-		want := (meanValues(m, up, 2)[i/2] - meanValues(m, down, 2)[i/2]) / (2 * step)
+		want := (m.Mean.at(kernel.NewPoints(up, 2, 2))[i/2] - m.Mean.at(kernel.NewPoints(down, 2, 2))[i/2]) / (2 * step)
 		if math.Abs(grad[i]-want) > 1e-10 {
 			t.Errorf("slope %d is %v, central difference %v", i, grad[i], want)
 		}
@@ -130,8 +131,7 @@ func TestUpgradeMean(t *testing.T) {
 		`{"columns": [0, 2], "mean_constant": 0, "mean_linear": [2, -1], "n": 7}`: 2*3 - 5,
 	} {
 		mean := must.Get(upgradeMean([]byte(text)))(t)
-		m := &Model{Columns: []int{0, 2}, Mean: mean}
-		if got := meanValues(m, []float64{3, 5}, 1)[0]; got != want || mean.validate(2) != nil {
+		if got := mean.at(kernel.NewPoints([]float64{3, 5}, 1, 2))[0]; got != want || mean.validate(2) != nil {
 			t.Errorf("%s: m(3, 5) = %v, want %v", text, got, want)
 		}
 	}
@@ -213,7 +213,7 @@ func TestRowNoise(t *testing.T) {
 	if _, err := p.Predict(t.Context(), rows, points); !errors.As(err, &ne) || ne.Row != -1 {
 		t.Errorf("error %v, want a NoiseError", err)
 	}
-	if _, err := noisesOf(newModel(t, 5), 6, RowNoise{Known: known}); err == nil {
+	if _, err := (RowNoise{Known: known}).under(newModel(t, 5), 6); err == nil {
 		t.Error("known variances accepted by a model without")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/kernel"
 )
 
 // drawnModel returns the model with the parameters of draw k; its weights are still to be found.
@@ -56,20 +55,15 @@ func redrawn(m *Model, of func(i int) (estimated, drawn float64)) []float64 {
 // Mixture predicts with draws of a model's parameters: the predictive distribution is the mixture
 // of the draws' distributions, each with the same weight. It is not safe for concurrent use.
 type Mixture struct {
-	model *Model
-	prog  *kernel.Program
-	ws    device.Workspace
-	use   []int
-	// backend is nil for a mixture that is lent a workspace. meansAlone says that it predicts means without one.
-	backend    device.Backend
-	meansAlone bool
-	// again is true from the second prediction on. kept then holds the posteriors of the draws if they are small,
+	// own is the model with its own parameters. The draws take their turns on its workspace.
+	own *system
+	use []int
+	// lent says that the workspace holds the factor of own, which it gets back.
+	lent bool
+	// again is true from the second prediction on. kept then holds the systems of the draws if they are small,
 	// each with a workspace of its own, and means predicts means with them; nil before.
-	again bool
-	kept  []*Posterior
-	means []*Means
-	// lent, if not nil, is the posterior whose workspace this is; it gets its factor back.
-	lent *Posterior
+	again       bool
+	kept, means []*system
 }
 
 // NewMixture prepares predictions with at most limit draws of the model, spread evenly; 0
@@ -79,22 +73,20 @@ func NewMixture(ctx context.Context, m *Model, b device.Backend, limit int) (*Mi
 	if m.Draws.Len() == 0 {
 		return nil, fmt.Errorf("gp: the model has no draws of its parameters")
 	}
-	prog, ws, err := newWorkspace(ctx, m, b)
+	s, err := newSystem(m, b)
+	if err == nil {
+		err = s.open(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	on, _, err := suited(m, b)
-	if err != nil {
-		return nil, err
-	}
-	x := &Mixture{model: m, prog: prog, ws: ws, backend: b, meansAlone: meanPredictor(on) != nil}
-	x.take(limit)
-	return x, nil
+	return s.mixture(limit), nil
 }
 
-// take selects at most limit draws, or all of them.
-func (x *Mixture) take(limit int) {
-	all := x.model.Draws.Len()
+// mixture returns a mixture of at most limit draws, or of all of them.
+func (s *system) mixture(limit int) *Mixture {
+	x := &Mixture{own: s, lent: s.formed}
+	all := s.whole.Draws.Len()
 	count := all
 	if limit > 0 {
 		count = min(limit, all)
@@ -102,6 +94,8 @@ func (x *Mixture) take(limit int) {
 	for i := range count {
 		x.use = append(x.use, (2*i+1)*all/(2*count))
 	}
+	x.kept = make([]*system, count)
+	return x
 }
 
 // MostDraws is the number of draws over which predictions average unless the caller says otherwise. It
@@ -118,75 +112,70 @@ func Predict(ctx context.Context, p *Posterior, rows []float64, n int, noise Row
 	if p.whole.Draws.Len() == 0 {
 		return p.PredictTargets(ctx, rows, n, noise)
 	}
-	x := &Mixture{model: p.whole, prog: p.prog, ws: p.ws, lent: p}
-	x.take(MostDraws)
-	return x.Predict(ctx, rows, n, noise)
+	if err := p.form(ctx); err != nil {
+		return nil, err
+	}
+	return p.mixture(MostDraws).Predict(ctx, rows, n, noise)
 }
 
 // Len returns the number of draws in use.
 func (x *Mixture) Len() int { return len(x.use) }
 
 // Model returns the model.
-func (x *Mixture) Model() *Model { return x.model }
+func (x *Mixture) Model() *Model { return x.own.whole }
 
 // Close frees the device's memory.
 func (x *Mixture) Close() error {
-	for _, p := range x.kept {
-		if p != nil {
-			_ = p.Close()
+	for _, s := range x.kept {
+		if s != nil {
+			_ = s.close()
 		}
 	}
-	return x.ws.Close()
+	return x.own.close()
 }
 
 // small is how much memory the factors of the draws may take that are kept between predictions, in bytes.
 const small = 64 << 20
 
-// posterior returns the posterior of the i-th draw in use.
-func (x *Mixture) posterior(ctx context.Context, i int) (p *Posterior, err error) {
-	n, ws := int64(x.model.N()), x.ws
-	keep := x.again && x.backend != nil && x.backend.Info().Host && int64(len(x.use))*8*n*n <= small
-	switch {
-	case x.kept != nil && x.kept[i] != nil:
+// keeps says whether the mixture keeps the factors of all draws from now on.
+func (x *Mixture) keeps() bool {
+	n, b := int64(x.own.x.N), x.own.backend
+	return x.again && !x.lent && b.Info().Host && int64(len(x.use))*8*n*n <= small
+}
+
+// draw returns the system of the i-th draw in use.
+func (x *Mixture) draw(ctx context.Context, i int) (*system, error) {
+	if x.kept[i] != nil {
 		return x.kept[i], nil
-	case keep:
-		if _, ws, err = newWorkspace(ctx, x.model, x.backend); err != nil {
-			return nil, err
-		}
-		defer func() {
-			if err != nil {
-				_ = ws.Close()
-			}
-		}()
 	}
-	p = &Posterior{whole: drawnModel(x.model, x.use[i]), prog: x.prog, ws: ws}
-	if err := ws.Form(ctx, p.prog, p.whole.Theta, p.whole.NoiseDiagonal()); err != nil {
-		return nil, fmt.Errorf("draw %d: %w", x.use[i], err)
-	}
-	if err := settle(ctx, p); err != nil {
-		return nil, fmt.Errorf("draw %d: %w", x.use[i], err)
-	}
-	p.model = p.whole.Target(0)
+	s := x.own.of(drawnModel(x.own.whole, x.use[i]), x.own.ws)
+	keep := x.keeps()
 	if keep {
-		if x.kept == nil {
-			x.kept = make([]*Posterior, len(x.use))
-		}
-		x.kept[i] = p
+		s.ws = nil
 	}
-	return p, nil
+	err := s.form(ctx)
+	if err == nil {
+		err = s.settle(ctx)
+	}
+	if err != nil {
+		if keep {
+			_ = s.close()
+		}
+		return nil, fmt.Errorf("draw %d: %w", x.use[i], err)
+	}
+	if keep {
+		x.kept[i] = s
+	}
+	return s, nil
 }
 
 // PredictMeans returns the means of each target at n rows: the means of [Mixture.Predict], bit for bit, without
 // variances. Later calls need no factor.
 func (x *Mixture) PredictMeans(ctx context.Context, rows []float64, n int) ([][]float64, error) {
-	m := x.model
-	if x.backend == nil || m.Scaling.Transform != nil || !x.meansAlone {
+	m := x.own.whole
+	if m.Scaling.Transform != nil || x.own.meanPredictor() == nil {
 		all, err := x.Predict(ctx, rows, n, RowNoise{})
-		means := make([][]float64, len(all))
-		for t, p := range all {
-			means[t] = p.Mean
-		}
-		return means, err
+		return meansOf(all), err
 	}
 	mixed, share := make([][]float64, m.T()), 1/float64(len(x.use))
 	for t := range mixed {
@@ -194,17 +183,13 @@ func (x *Mixture) PredictMeans(ctx context.Context, rows []float64, n int) ([][]
 	}
 	for i := range x.use {
 		if i == len(x.means) {
-			p, err := x.posterior(ctx, i)
+			s, err := x.draw(ctx, i)
 			if err != nil {
 				return nil, err
 			}
-			one, err := p.whole.Means(ctx, x.backend)
-			if err != nil {
-				return nil, err
-			}
-			x.means = append(x.means, one)
+			x.means = append(x.means, s.of(s.whole, nil))
 		}
-		means, err := x.means[i].Predict(ctx, rows, n)
+		means, err := x.means[i].posterior().PredictMeans(ctx, rows, n)
 		if err != nil {
 			return nil, err
 		}
@@ -218,21 +203,19 @@ func (x *Mixture) PredictMeans(ctx context.Context, rows []float64, n int) ([][]
 // Predict predicts n rows of features, as [Posterior.PredictTargets] does. Mean and Std
 // describe the mixture, and intervals have its quantiles.
 func (x *Mixture) Predict(ctx context.Context, rows []float64, n int, noise RowNoise) (_ []*Prediction, err error) {
-	if p := x.lent; p != nil {
-		defer func() {
-			err = errors.Join(err, formWorkspace(context.WithoutCancel(ctx), p.whole, p.ws, p.prog))
-		}()
+	if x.lent {
+		defer func() { err = errors.Join(err, x.own.compute(context.WithoutCancel(ctx))) }()
 	}
-	mixed := make([]*Prediction, x.model.T())
+	mixed := make([]*Prediction, x.own.whole.T())
 	for t := range mixed {
 		mixed[t] = &Prediction{}
 	}
 	for i := range x.use {
-		p, err := x.posterior(ctx, i)
+		s, err := x.draw(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		parts, err := p.PredictTargets(ctx, rows, n, noise)
+		parts, err := s.predictions(ctx, rows, n, noise, s.whole.targets()...)
 		if err != nil {
 			return nil, err
 		}

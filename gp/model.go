@@ -125,22 +125,29 @@ func (m *Model) Parameters() map[string]float64 {
 
 // Program compiles the kernel for the columns in use.
 func (m *Model) Program() (*kernel.Program, error) {
-	expr, err := parsedKernel(m)
+	expr, err := m.Expression()
 	if err != nil {
 		return nil, err
 	}
 	return kernel.Compile(expr, m.Columns)
 }
 
-func parsedKernel(m *Model) (kernel.Expr, error) {
+// Expression parses the kernel.
+func (m *Model) Expression() (kernel.Expr, error) {
 	return kernel.Parser{Families: m.Kernels}.Parse(m.Kernel)
 }
 
-// KernelText returns the kernel with the names of columns in place of indices.
-func (m *Model) KernelText() string { return namedKernel(m, m.Kernel) }
+// covariance compiles the kernel, with the values of its parameters.
+func (m *Model) covariance() (covariance, error) {
+	prog, err := m.Program()
+	return covariance{prog, m.Theta}, err
+}
 
-// namedKernel returns the text of a kernel with the names of columns.
-func namedKernel(m *Model, text string) string {
+// KernelText returns the kernel with the names of columns in place of indices.
+func (m *Model) KernelText() string { return m.named(m.Kernel) }
+
+// named returns the text of a kernel with the names of columns.
+func (m *Model) named(text string) string {
 	expr, err := kernel.Parser{Families: m.Kernels}.Parse(text)
 	if err != nil {
 		return text // a model that was loaded has none
@@ -274,8 +281,8 @@ func (m *Model) Target(t int) *Model {
 	return &one
 }
 
-// targetsOf returns the models of all targets.
-func targetsOf(m *Model) []*Model {
+// targets returns the models of all targets.
+func (m *Model) targets() []*Model {
 	out := make([]*Model, m.T())
 	for t := range out {
 		out[t] = m.Target(t)

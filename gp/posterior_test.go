@@ -132,7 +132,7 @@ func refitLeastSquares(t testing.TB, m *Model) {
 	t.Helper()
 	m.Alpha = make([]float64, m.N())
 	p := condition(t, m)
-	must.Do(t, p.leastSquares(t.Context()))
+	must.Get(p.leastSquares(t.Context()))(t)
 	m.Mean.Coefficients = p.gls.Coefficients(m.Scaling.Targets(m.Y))
 	weigh(t, m)
 }
@@ -191,7 +191,7 @@ func TestMixture(t *testing.T) {
 			}
 			if m.Noise.WeightColumn != "" {
 				must.Within(t, one.TrainNoise[3]*4, one.NoiseVariance, 1e-15, "noise of weight 4")
-				if noise := must.Get(noisesOf(one, 3, RowNoise{Weight: []float64{0, 1, 4}}))(t); noise[0] != one.NoiseVariance || noise[1] != noise[0] || noise[2] != noise[0]/4 {
+				if noise := must.Get(RowNoise{Weight: []float64{0, 1, 4}}.under(one, 3))(t); noise[0] != one.NoiseVariance || noise[1] != noise[0] || noise[2] != noise[0]/4 {
 					t.Errorf("noise of the weights 0, 1 and 4: %v", noise)
 				}
 			}
@@ -299,22 +299,19 @@ func TestRelevanceByPredictions(t *testing.T) {
 	for what, m := range models {
 		got := must.Get(Relevance(t.Context(), m, 0))(t)
 		must.Near(t, what, got, relevanceByPredictions(t, m), 1e-9, 1e-9)
-		prog := must.Get(m.Program())(t)
-		blocks := must.Get(relevanceOf(m, 1, func(rows []float64, points *kernel.Points) ([][]float64, error) {
-			return posteriorMeans(t.Context(), m, 0, prog, rows, points)
-		}))(t)
+		blocks := must.Get(relevance(t.Context(), m, 0, 1))(t)
 		if !slices.Equal(blocks, got) {
 			t.Errorf("%s: relevance %v with a block for each column, %v with one", what, blocks, got)
 		}
 	}
 	wide := &Model{Columns: make([]int, 40_000), Y: make([]float64, 8)}
-	if got, err := relevanceOf(wide, 1, nil); got != nil || err != nil {
+	if got, err := newRowPairs(wide).relevance(1, nil); got != nil || err != nil {
 		t.Errorf("relevance of 40,000 columns: %d numbers, %v", len(got), err)
 	}
 }
 
 func relevanceByPredictions(t *testing.T, m *Model) []float64 {
-	all, d, pairs := len(m.FeatureNames), len(m.Columns), relevancePairs(m)
+	all, d, pairs := len(m.FeatureNames), len(m.Columns), newRowPairs(m).pairs
 	row := func(i int) []float64 {
 		full := make([]float64, all)
 		for q, c := range m.Columns {
@@ -352,7 +349,7 @@ func relevanceByPredictions(t *testing.T, m *Model) []float64 {
 // are fewer for tables with many columns.
 func TestRelevancePairs(t *testing.T) {
 	m := &Model{Columns: make([]int, 3), Y: make([]float64, 10)}
-	pairs := relevancePairs(m)
+	pairs := newRowPairs(m).pairs
 	uses := make([]int, 10)
 	for _, p := range pairs {
 		uses[p[0]]++
@@ -364,7 +361,7 @@ func TestRelevancePairs(t *testing.T) {
 		t.Errorf("%d pairs, rows used %v times", len(pairs), uses)
 	}
 	wide := &Model{Columns: make([]int, 5000), Y: make([]float64, 1000)}
-	if n := len(relevancePairs(wide)); n != leastRelevanceRows {
+	if n := len(newRowPairs(wide).pairs); n != leastRelevanceRows {
 		t.Errorf("%d pairs of 5,000 columns", n)
 	}
 }
@@ -372,9 +369,8 @@ func TestRelevancePairs(t *testing.T) {
 // TestRelevanceThreads checks the number of threads, and that it does not change a bit.
 func TestRelevanceThreads(t *testing.T) {
 	m := exampleModel(t, "rbf", false)
-	prog := must.Get(m.Program())(t)
 	var running, most atomic.Int64
-	if err := eachRowOn(t.Context(), 2, 40, prog, m.Theta, func(*kernel.Evaluator, []float64, int) {
+	if err := must.Get(m.covariance())(t).eachRow(t.Context(), 2, 40, func(*kernel.Evaluator, []float64, int) {
 		now := running.Add(1)
 		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 		}

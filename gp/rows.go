@@ -2,14 +2,10 @@ package gp
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -27,10 +23,9 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("gp: got %d numbers for %d rows of %d features", e.Numbers, e.Rows, e.Features)
 }
 
-// scaledRows selects the columns in use from n rows of features, row-major with one
-// column for every name in FeatureNames, and scales them. The result is
-// n×len(Columns). Errors are [*ShapeError].
-func scaledRows(m *Model, rows []float64, n int) ([]float64, error) {
+// used selects the columns in use from n rows of features, row-major with one
+// column for every name in FeatureNames. The result is n×len(Columns). Errors are [*ShapeError].
+func (m *Model) used(rows []float64, n int) ([]float64, error) {
 	all, d := len(m.FeatureNames), len(m.Columns)
 	if n < 0 || len(rows) != n*all {
 		return nil, &ShapeError{Numbers: len(rows), Rows: n, Features: all}
@@ -41,38 +36,51 @@ func scaledRows(m *Model, rows []float64, n int) ([]float64, error) {
 			used[i*d+q] = rows[i*all+c]
 		}
 	}
-	return m.Scaling.Inputs(used), nil
+	return used, nil
 }
 
-// noisesOf returns the noise variance of a new observation at n rows, in scaled
+// at returns n rows of features as points in scaled units. Errors are [*ShapeError].
+func (m *Model) at(rows []float64, n int) (*kernel.Points, error) {
+	used, err := m.used(rows, n)
+	if err != nil {
+		return nil, err
+	}
+	return kernel.NewPoints(m.Scaling.Inputs(used), n, len(m.Columns)), nil
+}
+
+// under returns the noise variance of a new observation at n rows under a model, in scaled
 // units: the estimated variance of the row's group, divided by the row's weight if it has one that is not 0,
 // plus the row's known variance, if any. Errors are [*NoiseError].
-func noisesOf(m *Model, n int, row RowNoise) ([]float64, error) {
+func (r RowNoise) under(m *Model, n int) ([]float64, error) {
 	out := make([]float64, n)
-	if row.Known != nil && len(row.Known) != n || row.Group != nil && len(row.Group) != n || row.Weight != nil && len(row.Weight) != n {
-		return nil, fmt.Errorf("gp: %d known variances, %d groups and %d weights for %d rows", len(row.Known), len(row.Group), len(row.Weight), n)
+	if r.Known != nil && len(r.Known) != n || r.Group != nil && len(r.Group) != n || r.Weight != nil && len(r.Weight) != n {
+		return nil, fmt.Errorf("gp: %d known variances, %d groups and %d weights for %d rows", len(r.Known), len(r.Group), len(r.Weight), n)
 	}
-	if row.Known != nil && m.Noise.Column == "" || row.Weight != nil && m.Noise.WeightColumn == "" {
+	if r.Known != nil && m.Noise.Column == "" || r.Weight != nil && m.Noise.WeightColumn == "" {
 		return nil, fmt.Errorf("gp: the rows have known variances or weights, but the model was fitted without them")
 	}
 	square := m.Scaling.YScale * m.Scaling.YScale
 	for i := range out {
-		v, err := groupVariance(m, i, row)
-		if err != nil {
-			return nil, err
+		v := m.NoiseVariance
+		if len(m.Noise.Labels) > 0 {
+			g, err := r.group(&m.Noise, i)
+			if err != nil {
+				return nil, err
+			}
+			v = m.Noise.Variances[g]
 		}
-		if row.Weight != nil {
-			w := row.Weight[i]
+		if r.Weight != nil {
+			w := r.Weight[i]
 			if !(w >= 0) || math.IsInf(w, 0) {
 				return nil, &NoiseError{i, fmt.Sprintf("the weight is %v, but must be a nonnegative number", w)}
 			}
 			v /= cmp.Or(w, 1)
 		}
-		if row.Known != nil {
-			if !(row.Known[i] >= 0) || math.IsInf(row.Known[i], 0) {
-				return nil, &NoiseError{i, fmt.Sprintf("the noise variance is %v, but must be a nonnegative number", row.Known[i])}
+		if r.Known != nil {
+			if !(r.Known[i] >= 0) || math.IsInf(r.Known[i], 0) {
+				return nil, &NoiseError{i, fmt.Sprintf("the noise variance is %v, but must be a nonnegative number", r.Known[i])}
 			}
-			v += row.Known[i] / square
+			v += r.Known[i] / square
 		}
 		out[i] = v
 	}
@@ -82,110 +90,63 @@ func noisesOf(m *Model, n int, row RowNoise) ([]float64, error) {
 // CheckNoise returns a [*NoiseError] if row lacks noise information that the
 // prediction of n rows needs.
 func (m *Model) CheckNoise(n int, row RowNoise) error {
-	_, err := noisesOf(m, n, row)
+	_, err := row.under(m, n)
 	return err
 }
 
-// groupVariance returns the estimated variance of a row.
-func groupVariance(m *Model, i int, row RowNoise) (float64, error) {
-	if len(m.Noise.Labels) == 0 {
-		return m.NoiseVariance, nil
-	}
+// group returns the index of the group of row i.
+func (r RowNoise) group(of *Noise, i int) (int, error) {
 	g := -1
-	if row.Group != nil {
-		g = slices.Index(m.Noise.Labels, row.Group[i])
+	if r.Group != nil {
+		g = slices.Index(of.Labels, r.Group[i])
 	}
-	if g < 0 && row.DefaultGroup != "" {
-		g = slices.Index(m.Noise.Labels, row.DefaultGroup)
+	if g < 0 && r.DefaultGroup != "" {
+		g = slices.Index(of.Labels, r.DefaultGroup)
 	}
 	if g >= 0 {
-		return m.Noise.Variances[g], nil
+		return g, nil
 	}
+	known := strings.Join(of.Labels, ", ")
 	unknown := func(label string) string {
-		return fmt.Sprintf("the model has no noise group %q%s; its groups are %s", label, suggest.DidYouMean(label, m.Noise.Labels), strings.Join(m.Noise.Labels, ", "))
+		return fmt.Sprintf("the model has no noise group %q%s; its groups are %s", label, suggest.DidYouMean(label, of.Labels), known)
 	}
 	switch {
-	case row.DefaultGroup != "":
-		return 0, &NoiseError{-1, unknown(row.DefaultGroup)}
-	case row.Group == nil:
-		return 0, &NoiseError{-1, fmt.Sprintf("the model has a noise variance for each group of the column %q, but the rows have no groups; the model's groups are %s", m.Noise.GroupColumn, strings.Join(m.Noise.Labels, ", "))}
+	case r.DefaultGroup != "":
+		return 0, &NoiseError{-1, unknown(r.DefaultGroup)}
+	case r.Group == nil:
+		return 0, &NoiseError{-1, fmt.Sprintf("the model has a noise variance for each group of the column %q, but the rows have no groups; the model's groups are %s", of.GroupColumn, known)}
 	}
-	return 0, &NoiseError{i, unknown(row.Group[i])}
+	return 0, &NoiseError{i, unknown(r.Group[i])}
 }
 
-// meanValues returns the values of the mean function at n scaled rows, in scaled units.
-func meanValues(m *Model, scaled []float64, n int) []float64 {
-	d := len(m.Columns)
-	out := make([]float64, n)
-	for j, f := range m.Mean.Basis {
-		for i := range out {
-			out[i] += m.Mean.Coefficients[j] * f.At(scaled[i*d+f.Column])
+// at returns the values of the mean function at points, in scaled units.
+func (m *Mean) at(xs *kernel.Points) []float64 {
+	out := make([]float64, xs.N)
+	for j, f := range m.Basis {
+		for i, x := range xs.Column(f.Column) {
+			out[i] += m.Coefficients[j] * f.At(x)
 		}
 	}
 	return out
+}
+
+// addSlopes adds the derivatives of the mean function at points by their
+// coordinates to grad, N×D, in scaled units.
+func (m *Mean) addSlopes(xs *kernel.Points, grad []float64) {
+	for j, f := range m.Basis {
+		for i, x := range xs.Column(f.Column) {
+			grad[i*xs.D+f.Column] += m.Coefficients[j] * f.Slope(x)
+		}
+	}
 }
 
 // Residuals returns the targets minus the mean function in scaled units, n×T column-major.
 func (m *Model) Residuals() (out []float64) {
-	inputs := m.Scaling.Inputs(m.X)
-	for _, one := range targetsOf(m) {
+	x := m.Points()
+	for _, one := range m.targets() {
 		residual := one.Scaling.Targets(one.Y)
-		floats.Sub(residual, meanValues(one, inputs, m.N()))
+		floats.Sub(residual, one.Mean.at(x))
 		out = append(out, residual...)
 	}
 	return out
 }
-
-// meanSlopes adds the derivatives of the mean function at n scaled rows by their
-// coordinates to grad, n×len(Columns), in scaled units.
-func meanSlopes(m *Model, scaled, grad []float64) {
-	d := len(m.Columns)
-	for j, f := range m.Mean.Basis {
-		for i := f.Column; i < len(grad); i += d {
-			grad[i] += m.Mean.Coefficients[j] * f.Slope(scaled[i])
-		}
-	}
-}
-
-// diagonalOf returns the prior variances at points.
-func diagonalOf(prog *kernel.Program, theta []float64, xs *kernel.Points) []float64 {
-	e, out := kernel.NewEvaluator(prog), make([]float64, xs.N)
-	e.Bind(theta)
-	e.Diagonal(out, xs, 0, xs.N)
-	return out
-}
-
-// eachRow calls f for every row in parallel, with an evaluator of the kernel and scratch
-// space for a piece of a row.
-func eachRow(ctx context.Context, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, piece []float64, i int)) error {
-	return eachRowOn(ctx, 0, rows, prog, theta, f)
-}
-
-// eachRowOn is eachRow on that many threads, 0 for all. One goroutine handles a whole row,
-// so results do not depend on the number of goroutines.
-func eachRowOn(ctx context.Context, threads, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, piece []float64, i int)) error {
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range min(threads, rows) {
-		group.Go(func() {
-			e, piece := kernel.NewEvaluator(prog), make([]float64, rowPiece)
-			e.Bind(theta)
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= rows {
-					return
-				}
-				f(e, piece, i)
-			}
-		})
-	}
-	group.Wait()
-	return ctx.Err()
-}
-
-// rowPiece is the length of the rows passed to an evaluator. It keeps the scratch
-// space in the first-level cache.
-const rowPiece = 512

@@ -1,7 +1,6 @@
 package gp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -11,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 )
 
@@ -32,48 +32,41 @@ type TermPrediction struct {
 // cost is n²m flops per term.
 func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []TermPrediction, meanFunction []float64, err error) {
 	mod := p.model
-	scaled, err := scaledFor(p, "predictions of single terms", rows, m)
+	xs, err := p.oneProcessAt(ctx, "predictions of single terms", rows, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	xs := kernel.NewPoints(scaled, m, len(mod.Columns))
-	parts, paths, err := termsOf(mod)
+	parts, paths, err := mod.terms()
 	if err != nil {
 		return nil, nil, err
 	}
 	for i, part := range parts {
-		t := TermPrediction{Path: paths[i], Text: namedKernel(mod, part.Text), Mean: make([]float64, m), Std: make([]float64, m)}
-		theta, reduction := part.Theta(mod.Theta), make([]float64, m)
-		if err := p.ws.Predict(ctx, part.Program, theta, mod.Alpha, xs, t.Mean, reduction); err != nil {
-			return nil, nil, err
-		}
-		variance, err := priorVariance(ctx, p, part.Program, theta, xs, false)
+		mean, std, err := p.predict(ctx, covariance{part.Program, part.Theta(mod.Theta)}, mod.Alpha, xs, false)
 		if err != nil {
 			return nil, nil, err
 		}
 		for j := range m {
-			t.Mean[j] *= mod.Scaling.YScale
-			// Rounding can make the difference slightly negative.
-			t.Std[j] = math.Sqrt(max(variance[j]-reduction[j], 0)) * mod.Scaling.YScale
+			mean[j] *= mod.Scaling.YScale
+			std[j] = math.Sqrt(std[j]) * mod.Scaling.YScale
 		}
-		terms = append(terms, t)
+		terms = append(terms, TermPrediction{Path: paths[i], Text: mod.named(part.Text), Mean: mean, Std: std})
 	}
-	meanFunction = meanValues(mod, scaled, m)
+	meanFunction = mod.Mean.at(xs)
 	mod.Scaling.toOriginal(meanFunction)
 	return terms, meanFunction, nil
 }
 
-// scaledFor returns scaledRows for results that need one process of all rows.
-func scaledFor(p *Posterior, what string, rows []float64, m int) ([]float64, error) {
-	if err := cmp.Or(oneProcess(p, what), untransformed(p.whole, what+": they belong to the transformed target")); err != nil {
+// oneProcessAt returns rows as points, in scaled units, for results that need one process of all rows.
+func (s *system) oneProcessAt(ctx context.Context, what string, rows []float64, m int) (*kernel.Points, error) {
+	if err := s.oneProcess(ctx, what); err != nil {
 		return nil, err
 	}
-	return scaledRows(p.model, rows, m)
+	return s.whole.at(rows, m)
 }
 
-// termsOf splits the kernel into its terms and returns their paths.
-func termsOf(m *Model) ([]kernel.Term, []string, error) {
-	expr, err := parsedKernel(m)
+// terms splits the kernel into its terms and returns their paths.
+func (m *Model) terms() ([]kernel.Term, []string, error) {
+	expr, err := m.Expression()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,27 +119,27 @@ type Weights struct {
 // for any other terms. Without other terms this is Bayesian linear regression, and
 // the mean equals ridge regression with λ = σ²/τ². The cost is 2n²k flops per term.
 func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
-	if err := cmp.Or(oneProcess(p, "weights of linear terms"), untransformed(p.whole, "weights of linear terms: they belong to the transformed target")); err != nil {
+	if err := p.oneProcess(ctx, "weights of linear terms"); err != nil {
 		return nil, err
 	}
-	parts, paths, err := termsOf(p.model)
+	parts, paths, err := p.model.terms()
 	if err != nil {
 		return nil, err
 	}
 	var out []Weights
 	for i, part := range parts {
-		f, err := featuresOf(p.model, part)
+		f, err := p.model.features(part)
 		if err != nil {
 			return nil, err
 		}
 		if f == nil {
 			continue
 		}
-		w, err := weightsOf(ctx, p, f)
+		w, err := p.weights(ctx, f)
 		if err != nil {
 			return nil, err
 		}
-		w.Path, w.Text = paths[i], namedKernel(p.model, part.Text)
+		w.Path, w.Text = paths[i], p.model.named(part.Text)
 		for _, v := range [][]float64{w.Mean, w.Cov, w.PriorVariance} {
 			if firstNonFinite(v) >= 0 {
 				return nil, &RangeError{What: "posterior of the weights of " + w.Path, Row: -1}
@@ -160,12 +153,12 @@ func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
 // HasWeights reports whether a term of the kernel has finitely many features, and so
 // weights. It returns the errors of [kernel.Program.FiniteFeatures].
 func HasWeights(m *Model) (bool, error) {
-	parts, _, err := termsOf(m)
+	parts, _, err := m.terms()
 	if err != nil {
 		return false, err
 	}
 	for _, part := range parts {
-		if f, err := featuresOf(m, part); f != nil || err != nil {
+		if f, err := m.features(part); f != nil || err != nil {
 			return f != nil, err
 		}
 	}
@@ -180,12 +173,12 @@ type features struct {
 	scale    []float64 // original units of the features: products of the columns' scales
 }
 
-// featuresOf returns the features of a term, or nil if it has none or infinitely many.
-func featuresOf(m *Model, part kernel.Term) (*features, error) {
+// features returns the features of a term, or nil if it has none or infinitely many.
+func (m *Model) features(part kernel.Term) (*features, error) {
 	points, s := m.Points(), m.Scaling
 	f, err := part.Program.FiniteFeatures(part.Theta(m.Theta), points)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", namedKernel(m, part.Text), err)
+		return nil, fmt.Errorf("%s: %w", m.named(part.Text), err)
 	}
 	if f == nil {
 		return nil, nil
@@ -207,8 +200,8 @@ func featuresOf(m *Model, part kernel.Term) (*features, error) {
 	return out, nil
 }
 
-// weightsOf computes the posterior of the weights of features.
-func weightsOf(ctx context.Context, p *Posterior, f *features) (Weights, error) {
+// weights computes the posterior of the weights of features.
+func (p *Posterior) weights(ctx context.Context, f *features) (Weights, error) {
 	mod := p.model
 	n, k := mod.N(), len(f.variance)
 	x, variance, size := f.values, f.variance, mod.Scaling.YScale
@@ -221,7 +214,7 @@ func weightsOf(ctx context.Context, p *Posterior, f *features) (Weights, error) 
 	rows := func(a []float64) blas64.General { return blas64.General{Rows: k, Cols: n, Stride: n, Data: a} }
 	cov := blas64.General{Rows: k, Cols: k, Stride: k, Data: w.Cov}
 	blas64.Gemm(blas.NoTrans, blas.Trans, 1, rows(x), rows(solved), 0, cov)
-	extra, err := weightUncertainty(ctx, p, x, k)
+	extra, err := p.weightUncertainty(ctx, x, k)
 	if err != nil {
 		return w, err
 	}
@@ -249,17 +242,17 @@ func weightsOf(ctx context.Context, p *Posterior, f *features) (Weights, error) 
 
 // weightUncertainty returns XᵀΣ⁻¹HM⁻¹HᵀΣ⁻¹X, k×k, the covariance due to the
 // uncertainty of the mean's coefficients; nil if least squares did not find them.
-func weightUncertainty(ctx context.Context, p *Posterior, x []float64, k int) ([]float64, error) {
-	n := p.model.N()
-	q, err := p.coefficients(ctx)
+func (s *system) weightUncertainty(ctx context.Context, x []float64, k int) ([]float64, error) {
+	n := s.x.N
+	q, err := s.leastSquares(ctx)
 	if q == 0 || err != nil {
 		return nil, err
 	}
 	// r is HᵀΣ⁻¹X, q×k column-major: k×q row-major.
 	r, out := make([]float64, k*q), make([]float64, k*k)
 	blas64.Gemm(blas.NoTrans, blas.Trans, 1, blas64.General{Rows: k, Cols: n, Stride: n, Data: x},
-		blas64.General{Rows: q, Cols: n, Stride: n, Data: p.solved}, 0, blas64.General{Rows: k, Cols: q, Stride: q, Data: r})
-	p.gls.Whiten(r)
+		blas64.General{Rows: q, Cols: n, Stride: n, Data: s.solved}, 0, blas64.General{Rows: k, Cols: q, Stride: q, Data: r})
+	s.gls.Whiten(r)
 	white := blas64.General{Rows: k, Cols: q, Stride: q, Data: r}
 	blas64.Gemm(blas.NoTrans, blas.Trans, 1, white, white, 0, blas64.General{Rows: k, Cols: k, Stride: k, Data: out})
 	return out, nil
@@ -274,22 +267,28 @@ func weightUncertainty(ctx context.Context, p *Posterior, x []float64, k int) ([
 // on the host, at a cost of O(nd) per row. At a kink of the kernel (matern12 at a
 // training point) it returns the mean of both one-sided derivatives.
 func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]float64, error) {
-	mod, d := p.model, len(p.model.Columns)
-	scaled, err := scaledFor(p, "derivatives of predictions", rows, m)
+	mod, n, d := p.model, p.x.N, p.x.D
+	xs, err := p.oneProcessAt(ctx, "derivatives of predictions", rows, m)
 	if err != nil {
 		return nil, err
 	}
 	grad := make([]float64, m*d)
-	if err := kernelGradient(ctx, p, kernel.NewPoints(scaled, m, d), grad); err != nil {
+	err = p.eachRow(ctx, 0, m, func(e *kernel.Evaluator, _ []float64, i int) {
+		for j := 0; j < n; j += rowPiece {
+			end := min(j+rowPiece, n)
+			e.RowInputGradient(grad[i*d:(i+1)*d], mod.Alpha[j:end], xs, i, p.x, j, end)
+		}
+	})
+	if err != nil {
 		return nil, err
 	}
-	meanSlopes(mod, scaled, grad)
-	return ofFeatures(mod, grad), nil
+	mod.Mean.addSlopes(xs, grad)
+	return mod.ofFeatures(grad), nil
 }
 
 // ofFeatures returns derivatives by the columns in use, in scaled units, as derivatives by
 // all features in original units.
-func ofFeatures(m *Model, derivatives []float64) []float64 {
+func (m *Model) ofFeatures(derivatives []float64) []float64 {
 	all, d := len(m.FeatureNames), len(m.Columns)
 	out := make([]float64, len(derivatives)/d*all)
 	for i, v := range derivatives {
@@ -314,46 +313,44 @@ const solveColumns = 64
 // cost is 2n²d flops per row. The error is a [*kernel.CompileError] for a kernel with
 // a kink at distance 0, such as matern12.
 func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]float64, error) {
-	mod, d := p.model, len(p.model.Columns)
-	scaled, err := scaledFor(p, "derivatives of predictions", rows, m)
+	mod, d := p.model, p.x.D
+	xs, err := p.oneProcessAt(ctx, "derivatives of predictions", rows, m)
 	if err != nil {
 		return nil, err
 	}
-	prior, err := kernel.NewSlopes(p.prog, mod.Theta)
+	prior, err := kernel.NewSlopes(p.prog, p.theta)
 	if err != nil {
 		return nil, err
 	}
-	variance := make([]float64, m*d)
+	variance, all := make([]float64, m*d), matrixrows.All(m)
 	for i := range m {
-		if err := prior.Variance(variance[i*d:(i+1)*d], scaled[i*d:(i+1)*d]); err != nil {
+		if err := prior.Variance(variance[i*d:(i+1)*d], xs.Pick(all[i:i+1]).X); err != nil {
 			return nil, err
 		}
 	}
 	step := max(1, solveColumns/d)
 	for i := 0; i < m; i += step {
 		end := min(i+step, m)
-		if err := reduceSlopes(ctx, p, scaled[i*d:end*d], variance[i*d:end*d]); err != nil {
+		if err := p.reduceSlopes(ctx, xs.Pick(all[i:end]), variance[i*d:end*d]); err != nil {
 			return nil, err
 		}
 	}
 	for i, v := range variance {
 		variance[i] = math.Sqrt(max(v, 0)) // rounding can make a variance of 0 negative
 	}
-	return ofFeatures(mod, variance), nil
+	return mod.ofFeatures(variance), nil
 }
 
 // reduceSlopes subtracts the information of the data from the prior variances of
-// the derivatives at scaled points, with a row of all columns for each point.
-func reduceSlopes(ctx context.Context, p *Posterior, scaled, variance []float64) error {
-	mod, columns := p.model, len(variance)
-	n, d, x := mod.N(), len(mod.Columns), p.model.Points()
-	xs := kernel.NewPoints(scaled, columns/d, d)
+// the derivatives at points, with a row of all columns for each point.
+func (s *system) reduceSlopes(ctx context.Context, xs *kernel.Points, variance []float64) error {
+	n, d, columns := s.x.N, s.x.D, len(variance)
 	slopes := make([]float64, n*columns)
-	err := eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, _ []float64, i int) {
+	err := s.eachRow(ctx, 0, xs.N, func(e *kernel.Evaluator, _ []float64, i int) {
 		piece := make([]float64, rowPiece*d)
 		for j := 0; j < n; j += rowPiece {
 			end := min(j+rowPiece, n)
-			e.RowSlopes(piece, xs, i, x, j, end)
+			e.RowSlopes(piece, xs, i, s.x, j, end)
 			for c := range d {
 				copy(slopes[(i*d+c)*n+j:], piece[c*(end-j):(c+1)*(end-j)])
 			}
@@ -363,48 +360,35 @@ func reduceSlopes(ctx context.Context, p *Posterior, scaled, variance []float64)
 		return err
 	}
 	solved := slices.Clone(slopes)
-	if err := p.ws.Solve(ctx, solved, columns); err != nil {
+	if err := s.ws.Solve(ctx, solved, columns); err != nil {
 		return err
 	}
 	for k := range variance {
 		variance[k] -= floats.Dot(slopes[k*n:(k+1)*n], solved[k*n:(k+1)*n])
 	}
-	return addMeanSlopes(ctx, p, scaled, slopes, variance)
+	return s.addMeanSlopes(ctx, xs, slopes, variance)
 }
 
 // addMeanSlopes adds RᵀM⁻¹R of the derivatives, the analogue of
-// [Posterior.meanUncertainty] for derivatives: R = ∂h − HᵀΣ⁻¹k_c.
-func addMeanSlopes(ctx context.Context, p *Posterior, scaled, slopes, variance []float64) error {
-	mod := p.model
-	n, d := mod.N(), len(mod.Columns)
-	q, err := p.coefficients(ctx)
+// meanUncertainty for derivatives: R = ∂h − HᵀΣ⁻¹k_c.
+func (s *system) addMeanSlopes(ctx context.Context, xs *kernel.Points, slopes, variance []float64) error {
+	n, d := s.x.N, s.x.D
+	q, err := s.leastSquares(ctx)
 	if q == 0 || err != nil {
 		return err
 	}
 	w := make([]float64, q*len(variance))
 	for k := range variance {
-		for j, f := range mod.Mean.Basis {
-			w[k*q+j] = -floats.Dot(p.solved[j*n:(j+1)*n], slopes[k*n:(k+1)*n])
+		for j, f := range s.whole.Mean.Basis {
+			w[k*q+j] = -floats.Dot(s.solved[j*n:(j+1)*n], slopes[k*n:(k+1)*n])
 			if f.Column == k%d {
-				w[k*q+j] += f.Slope(scaled[k])
+				w[k*q+j] += f.Slope(xs.Column(f.Column)[k/d])
 			}
 		}
 	}
-	p.gls.Whiten(w)
+	s.gls.Whiten(w)
 	for k := range variance {
 		variance[k] += floats.Dot(w[k*q:(k+1)*q], w[k*q:(k+1)*q])
 	}
 	return nil
-}
-
-// kernelGradient adds Σ_i α_i ∂k(x*, x_i)/∂x* for every point of xs to its row of grad.
-func kernelGradient(ctx context.Context, p *Posterior, xs *kernel.Points, grad []float64) error {
-	mod := p.model
-	n, d, x := mod.N(), xs.D, mod.Points()
-	return eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, _ []float64, i int) {
-		for j := 0; j < n; j += rowPiece {
-			end := min(j+rowPiece, n)
-			e.RowInputGradient(grad[i*d:(i+1)*d], mod.Alpha[j:end], xs, i, x, j, end)
-		}
-	})
 }

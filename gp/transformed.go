@@ -38,10 +38,10 @@ func (s Scaling) Volume(y []float64) (sum float64) {
 	return sum
 }
 
-// untransformed returns a [*device.UnsupportedError] if the model has a transform of its target.
-func untransformed(m *Model, what string) error {
-	if m.Scaling.Transform == nil {
+// untransformed returns a [*device.UnsupportedError] if there is a transform of the target.
+func (s Scaling) untransformed(what string) error {
+	if s.Transform == nil {
 		return nil
 	}
-	return &device.UnsupportedError{Method: "target-transform " + string(m.Scaling.Transform.Kind), What: what}
+	return &device.UnsupportedError{Method: "target-transform " + string(s.Transform.Kind), What: what}
 }

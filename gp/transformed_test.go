@@ -55,7 +55,7 @@ func TestTransformed(t *testing.T) {
 		latent, _ := want.Between(2, 5).Function(0.9)
 		must.Within(t, function[1], of.Inverse(latent[1]), 1e-9*math.Abs(function[1]), "%s: bound of the function", kind)
 		means := must.Get(m.Means(t.Context(), backend))(t)
-		must.Near(t, "means alone", must.Get(means.Predict(t.Context(), rows, points))(t)[0], got.Mean, 1e-12, 0)
+		must.Near(t, "means alone", must.Get(means.PredictMeans(t.Context(), rows, points))(t)[0], got.Mean, 1e-12, 0)
 		must.Do(t, means.Close())
 		left, other := must.Get(p.LeaveOneOut(t.Context()))(t), must.Get(q.LeaveOneOut(t.Context()))(t)
 		volume := 0.0

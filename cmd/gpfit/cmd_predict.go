@@ -268,7 +268,7 @@ func (r *prediction) prepare() (func(), error) {
 	if r.Predict.MeanOnly && !mixes(r.Command, r.model) {
 		means, done, err := r.Means(r.model)
 		r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) {
-			return r.Predict.Means(r.Ctx, r.model, means.Predict, in)
+			return r.Predict.Means(r.Ctx, r.model, means.PredictMeans, in)
 		}
 		return done, err
 	}

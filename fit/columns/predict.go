@@ -49,7 +49,7 @@ func newParts(m *gp.Model, targets int) []TargetColumns {
 }
 
 // Means predicts rows of a model and returns a part for each target with the column mean. predict is the
-// method of [gp.Means] or [gp.Mixture] whose errors it returns.
+// method of [gp.Posterior] or [gp.Mixture] whose errors it returns.
 func (o *Predict) Means(ctx context.Context, m *gp.Model, predict func(ctx context.Context, rows []float64, n int) ([][]float64, error), in dataset.Rows) ([]TargetColumns, error) {
 	means, err := predict(ctx, in.X, in.N)
 	if err != nil {

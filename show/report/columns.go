@@ -81,11 +81,7 @@ func findRelevance(ctx context.Context, s *subject) ([]summary.ColumnRelevance, 
 	if r := s.fit.Relevance; len(r) > 0 && len(s.Record.Updates) == 0 {
 		return r, nil
 	}
-	find := s.Posterior.Relevance
-	if s.model.State.Method == "" {
-		find = func(ctx context.Context) ([]float64, error) { return gp.Relevance(ctx, s.model, s.Threads) }
-	}
-	values, err := find(ctx)
+	values, err := s.Posterior.Relevance(ctx, s.Threads)
 	if err != nil {
 		return nil, err
 	}

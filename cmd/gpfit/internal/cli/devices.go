@@ -134,8 +134,8 @@ func (c *Command) Mixture(m *gp.Model, limit int) (*gp.Mixture, func(), error) {
 
 // Means prepares a model to predict only means, on a device. The caller calls the
 // returned function when it is done with them.
-func (c *Command) Means(m *gp.Model) (*gp.Means, func(), error) {
-	return prepared(c, m, "means", func(b device.Backend, _ device.Plan) (*gp.Means, error) { return m.Means(c.Ctx, b) })
+func (c *Command) Means(m *gp.Model) (*gp.Posterior, func(), error) {
+	return prepared(c, m, "means", func(b device.Backend, _ device.Plan) (*gp.Posterior, error) { return m.Means(c.Ctx, b) })
 }
 
 // opened is a predictor with its open device.
