@@ -103,7 +103,9 @@ func TestReadsOnce(t *testing.T) {
 	m := newModel(t, 300)
 	path := saved(t, condition(t, m).SaveWithFactor)
 	must.Do(t, withFile(path, func(f io.ReaderAt, size int64) error {
-		for _, factor := range []func(*Model, io.Reader) error{nil, func(m *Model, rows io.Reader) error { return must.Get(newChecker(m, path))(t).factor(t.Context(), rows) }} {
+		for _, factor := range []func(*Model, io.Reader) error{nil, func(m *Model, rows io.Reader) error {
+			return must.Get(newChecker(m, path))(t).factor(t.Context(), rows)
+		}} {
 			c := &counter{ReaderAt: f}
 			_, _, err := load(c, size, path, nil, factor)
 			if most := size + 16<<10; c.bytes > most || c.bytes < size {

@@ -90,4 +90,6 @@ func (p *Posterior) WriteWithFactor(w io.Writer) error {
 }
 
 // Target returns the posterior of one target, t, on the same workspace.
-func (p *Posterior) Target(t int) *Posterior { return &Posterior{system: p.system, model: p.whole.Target(t)} }
+func (p *Posterior) Target(t int) *Posterior {
+	return &Posterior{system: p.system, model: p.whole.Target(t)}
+}
