@@ -195,7 +195,7 @@ func chosen(model baseline.Model) map[string]float64 {
 	case *baseline.LassoModel:
 		return map[string]float64{"lambda": m.Lambda}
 	case *baseline.BayesianModel:
-		return map[string]float64{"noise_variance": m.Noise, "prior_scale": m.PriorScale}
+		return map[string]float64{"noise_variance": *m.Noise, "prior_scale": m.PriorScale}
 	case *baseline.SplineModel:
 		return map[string]float64{"lambda": m.Lambda}
 	case *baseline.KernelModel:

@@ -39,6 +39,8 @@ type Average struct {
 	Variance *float64 `json:"variance,omitempty"`
 }
 
+func (a *Average) complete(d int) error { return check(a.D == d) }
+
 // Predict implements [Model].
 func (a *Average) Predict(x mat.Matrix) (Prediction, error) {
 	if err := checkWidth(x, a.D); err != nil {

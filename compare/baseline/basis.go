@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -19,10 +20,10 @@ type Expansion interface {
 // Functions are basis functions of scaled columns: products of the columns in each list of Terms, or bumps
 // exp(−‖x − c‖²/(2 Width²)) around the rows c of Centres.
 type Functions struct {
-	Scale   Scaling       `json:"scale"`
-	Terms   [][]int       `json:"terms,omitempty"`
-	Centres *MatrixRecord `json:"centres,omitempty"`
-	Width   float64       `json:"width,omitempty"`
+	Scale   Scaling `json:"scale"`
+	Terms   [][]int `json:"terms,omitempty"`
+	Centres *Matrix `json:"centres,omitempty"`
+	Width   float64 `json:"width,omitempty"`
 }
 
 // Names describe the functions, with columns as x1, x2, ….
@@ -274,6 +275,18 @@ func (m Basis) Fit(x mat.Matrix, y []float64) (Model, error) {
 		return nil, err
 	}
 	return &BasisModel{functions, model.(*BayesianModel)}, nil
+}
+
+func (m *BasisModel) complete(d int) error {
+	f := m.Functions
+	outside := func(c int) bool { return c < 0 || c >= d }
+	if slices.ContainsFunc(f.Terms, func(term []int) bool { return slices.ContainsFunc(term, outside) }) {
+		return errParts
+	}
+	if err := errors.Join(f.Scale.check(d), check(f.Terms != nil || f.Centres.is(-1, d) && f.Width > 0)); err != nil {
+		return errParts
+	}
+	return m.BayesianModel.complete(len(f.Names()))
 }
 
 // Predict returns the predictions on the basis functions.

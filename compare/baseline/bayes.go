@@ -24,16 +24,22 @@ type BayesianLinear struct {
 
 // BayesianModel is the posterior of a Bayesian linear regression.
 type BayesianModel struct {
-	// Weights are posterior means; with Intercept, they are in original units.
-	Weights   []float64
-	Intercept float64
-	// Noise and PriorScale are σ² and s.
-	Noise, PriorScale float64
+	additive // Noise is σ²
+	// Intercept and Weights are posterior means, in original units.
+	Intercept float64   `json:"intercept"`
+	Weights   []float64 `json:"slopes"`
+	// PriorScale is s.
+	PriorScale float64 `json:"prior_scale"`
 	// LogEvidence is the log marginal likelihood. With an intercept it leaves out a
 	// constant that depends only on the columns of the flat prior.
-	LogEvidence float64
+	LogEvidence float64 `json:"log_evidence"`
+}
 
-	additive
+func (m *BayesianModel) complete(d int) error {
+	if m.Noise == nil || len(m.Weights) != d {
+		return errParts
+	}
+	return m.check(d, 1, d)
 }
 
 // Fit fits a [*BayesianModel].
@@ -45,8 +51,8 @@ func (m BayesianLinear) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &BayesianModel{additive: additive{scale: scale, reduced: r}}
-	return out, out.fit(m)
+	out := &BayesianModel{additive: additive{Scale: scale}}
+	return out, out.fit(r, m)
 }
 
 func (m BayesianLinear) check() error {
@@ -59,8 +65,8 @@ func (m BayesianLinear) check() error {
 }
 
 // fit computes the posterior by ridge regression with λ = σ²/s.
-func (m *BayesianModel) fit(how BayesianLinear) error {
-	spectrum, err := newSpectrum(m.reduced)
+func (m *BayesianModel) fit(r *reduced, how BayesianLinear) error {
+	spectrum, err := newSpectrum(r)
 	if err != nil {
 		return err
 	}
@@ -68,13 +74,12 @@ func (m *BayesianModel) fit(how BayesianLinear) error {
 	if err != nil {
 		return err
 	}
-	m.Noise, m.PriorScale, m.LogEvidence = noise, noise/lambda, -nlml
-	if m.solution, err = spectrum.solution(lambda); err != nil {
+	m.Noise, m.PriorScale, m.LogEvidence = &noise, noise/lambda, -nlml
+	if err := m.solve(spectrum, lambda); err != nil {
 		return err
 	}
-	level := m.reduced.level(m.solution.weights)
-	m.Weights, m.Intercept = m.scale.original(m.solution.weights, level)
-	if !allFinite(append(m.Weights, m.Intercept, m.Noise, m.PriorScale, m.LogEvidence)...) {
+	m.Weights, m.Intercept = m.Scale.original(m.Penalized, m.level(m.Penalized))
+	if !allFinite(append(m.Weights, m.Intercept, noise, m.PriorScale, m.LogEvidence)...) {
 		return errRange
 	}
 	return nil
@@ -88,5 +93,5 @@ func (m *BayesianModel) Predict(x mat.Matrix) (Prediction, error) {
 	}
 	n, _ := x.Dims()
 	ones := Design{}.ones(n)
-	return m.predict(ones, m.scale.apply(x), m.Noise), nil
+	return m.predict(ones, m.Scale.apply(x)), nil
 }

@@ -56,6 +56,12 @@ func newScaling(x mat.Matrix, how Design) Scaling {
 	return s
 }
 
+// check returns an error unless the scaling is one of d columns.
+func (s Scaling) check(d int) error {
+	positive := !slices.ContainsFunc(s.Scale, func(v float64) bool { return !(v > 0) })
+	return check(len(s.Mean) == d, len(s.Scale) == d, len(s.Constant) == d, positive)
+}
+
 // apply returns the scaled columns of x.
 func (s Scaling) apply(x mat.Matrix) *mat.Dense {
 	n, d := x.Dims()

@@ -103,8 +103,8 @@ func TestKernelRidge(t *testing.T) {
 			t.Errorf("row %d: mean %v, want %v", out, means[out], want)
 		}
 	}
-	if math.Abs(loo-m.Error) > 1e-7*loo {
-		t.Errorf("leave-one-out error %v, want %v", m.Error, loo)
+	if math.Abs(loo-*m.Error) > 1e-7*loo {
+		t.Errorf("leave-one-out error %v, want %v", *m.Error, loo)
 	}
 	grid := must.Get(newKernelProblem(x, y))(t)
 	for i := range 19 {
@@ -113,7 +113,7 @@ func TestKernelRidge(t *testing.T) {
 		}
 	}
 	const room = 1e-2 // of n/2 times the log of an error
-	if n/2*math.Log(m.Error/grid.best.Error) > room {
-		t.Errorf("error %v, of a grid %v", m.Error, grid.best.Error)
+	if n/2*math.Log(*m.Error / *grid.best.Error) > room {
+		t.Errorf("error %v, of a grid %v", *m.Error, *grid.best.Error)
 	}
 }

@@ -27,21 +27,35 @@ import (
 // The cost is O(n³) flops and n² numbers of memory for each of about 50 pairs that are tried.
 type KernelRidge struct{}
 
-// KernelModel is a fitted kernel ridge regression.
+// KernelModel is a fitted kernel ridge regression: Intercept + Σ Alpha_i k(Rows_i, x) of scaled columns.
 type KernelModel struct {
-	// Lambda is the penalty, and Width the multiple of the median distance.
-	Lambda, Width float64
+	Scale Scaling `json:"scale"`
+	// Rows are the scaled rows of the fit, and Alpha their coefficients.
+	Rows  *Matrix   `json:"rows"`
+	Alpha []float64 `json:"alpha"`
 	// Theta are lengthscale and variance of the kernel, for scaled columns.
-	Theta []float64
-	// Alpha are the coefficients of the rows, and Intercept is b.
-	Alpha     []float64
-	Intercept float64
+	Theta     []float64 `json:"theta"`
+	Intercept float64   `json:"intercept"`
+	// Lambda is the penalty, and Width the multiple of the median distance.
+	Lambda float64 `json:"lambda"`
+	Width  float64 `json:"width"`
 	// Error is the leave-one-out mean squared error, with b and the scaling of all rows.
-	Error float64
+	Error *float64 `json:"validation_mse,omitempty"`
 
 	program *kernel.Program
 	points  *kernel.Points
-	scale   Scaling
+}
+
+// complete checks the model and makes the kernel and the points.
+func (m *KernelModel) complete(d int) (err error) {
+	if m.program, err = kernel.CompileText("rbf", d); err != nil {
+		return err
+	}
+	if err := errors.Join(m.Scale.check(d), check(m.Rows.is(len(m.Alpha), d)), m.program.CheckTheta(m.Theta)); err != nil {
+		return errParts
+	}
+	m.points = points(m.Rows)
+	return nil
 }
 
 // Fit fits a [*KernelModel].
@@ -69,7 +83,7 @@ func (m *KernelModel) Predict(x mat.Matrix) (Prediction, error) {
 	if err := checkWidth(x, m.program.D); err != nil {
 		return Prediction{}, err
 	}
-	rows := points(m.scale.apply(x))
+	rows := points(matrixOf(m.Scale.apply(x)))
 	ev := kernel.NewEvaluator(m.program)
 	ev.Bind(m.Theta)
 	out, row := make([]float64, rows.N), make([]float64, m.points.N)
@@ -80,10 +94,7 @@ func (m *KernelModel) Predict(x mat.Matrix) (Prediction, error) {
 	return Prediction{Mean: out}, nil
 }
 
-func points(x *mat.Dense) *kernel.Points {
-	n, d := x.Dims()
-	return kernel.NewPoints(x.RawMatrix().Data, n, d)
-}
+func points(m *Matrix) *kernel.Points { return kernel.NewPoints(m.Values, m.Rows, m.Columns) }
 
 // kernelProblem is the data of a kernel ridge regression and the best solution so far.
 type kernelProblem struct {
@@ -106,7 +117,8 @@ func newKernelProblem(x mat.Matrix, y []float64) (*kernelProblem, error) {
 		return nil, err
 	}
 	scale := newScaling(x, Design{})
-	p := &kernelProblem{y: slices.Clone(y), value: math.Inf(1), best: KernelModel{Intercept: mean(y), program: program, points: points(scale.apply(x)), scale: scale}}
+	rows := matrixOf(scale.apply(x))
+	p := &kernelProblem{y: slices.Clone(y), value: math.Inf(1), best: KernelModel{Scale: scale, Rows: rows, Intercept: mean(y), program: program, points: points(rows)}}
 	floats.AddConst(-p.best.Intercept, p.y)
 	if p.size = squares(p.y) / float64(len(y)); p.size == 0 {
 		p.size = 1
@@ -162,7 +174,7 @@ func (p *kernelProblem) try(lambda, width float64) (float64, error) {
 	}
 	if m := &p.best; m.Alpha == nil || value < p.value {
 		p.value = value
-		m.Lambda, m.Width, m.Theta, m.Alpha, m.Error = lambda, width, p.at(width), alpha, loo
+		m.Lambda, m.Width, m.Theta, m.Alpha, m.Error = lambda, width, p.at(width), alpha, known(loo)
 	}
 	return value, nil
 }

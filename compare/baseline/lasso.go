@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
@@ -46,13 +45,12 @@ func (m Lasso) Fit(x mat.Matrix, y []float64) (Model, error) {
 		return nil, err
 	}
 	out := &LassoModel{Path: path}
-	out.Error = math.NaN()
 	if len(path.Lambdas) > 1 {
 		if err := m.Validate(x, y, path); err != nil {
 			return nil, err
 		}
 		out.Chosen = path.Best()
-		out.Error = path.Errors[out.Chosen]
+		out.Error = known(path.Errors[out.Chosen])
 	}
 	out.Lambda, out.Weights, out.Intercept = path.Lambdas[out.Chosen], path.Weights[out.Chosen], path.Intercepts[out.Chosen]
 	return out, nil
@@ -131,7 +129,7 @@ func (m Lasso) path(x mat.Matrix, y []float64, lambdas []float64) (*Path, error)
 		if !finite(violation) {
 			return nil, errRange
 		}
-		freedom := float64(len(r.yq))
+		freedom := float64(len(r.Free))
 		for _, w := range c.weights {
 			if w != 0 {
 				freedom++

@@ -77,7 +77,7 @@ func TestLassoChoice(t *testing.T) {
 			}
 		}
 	}
-	if m.Error != m.Path.Errors[m.Chosen] || math.Abs(m.Error-best) > 1e-9 {
-		t.Errorf("error %v, smallest %v", m.Error, best)
+	if *m.Error != m.Path.Errors[m.Chosen] || math.Abs(*m.Error-best) > 1e-9 {
+		t.Errorf("error %v, smallest %v", *m.Error, best)
 	}
 }

@@ -11,15 +11,17 @@ import (
 
 // LinearModel is b + wᵀx.
 type LinearModel struct {
-	// Weights and Intercept are in original units.
-	Weights   []float64
-	Intercept float64
+	// Intercept and Weights are in original units.
+	Intercept float64   `json:"intercept"`
+	Weights   []float64 `json:"weights"`
 	// Lambda is the penalty.
-	Lambda float64
-	// Error is the leave-one-out or cross-validated mean squared error for Lambda, or
-	// NaN if Lambda was given.
-	Error float64
+	Lambda float64 `json:"lambda"`
+	// Error is the leave-one-out or cross-validated mean squared error for Lambda, nil
+	// if Lambda was given.
+	Error *float64 `json:"validation_mse,omitempty"`
 }
+
+func (m *LinearModel) complete(d int) error { return check(len(m.Weights) == d) }
 
 // Predict returns means.
 func (m *LinearModel) Predict(x mat.Matrix) (Prediction, error) {
@@ -84,7 +86,7 @@ func (p *Path) Best() int {
 
 // At returns the model of the i-th penalty.
 func (p *Path) At(i int) *LinearModel {
-	return &LinearModel{Weights: p.Weights[i], Intercept: p.Intercepts[i], Lambda: p.Lambdas[i], Error: math.NaN()}
+	return &LinearModel{Weights: p.Weights[i], Intercept: p.Intercepts[i], Lambda: p.Lambdas[i]}
 }
 
 // sequence returns count penalties from top down to a share of it, at equal ratios.

@@ -133,10 +133,10 @@ func TestLeaveOneOut(t *testing.T) {
 	x, y := example(20, 3, 15)
 	raw := baseline.Design{Unscaled: true}
 	ridge := learn(t, baseline.Ridge{Design: raw}, x, y).(*baseline.LinearModel)
-	near(t, "ridge", []float64{ridge.Error}, []float64{byLeavingOut(t, baseline.Ridge{Design: raw, Lambdas: []float64{ridge.Lambda}}, x, y)}, 1e-9)
+	near(t, "ridge", []float64{*ridge.Error}, []float64{byLeavingOut(t, baseline.Ridge{Design: raw, Lambdas: []float64{ridge.Lambda}}, x, y)}, 1e-9)
 	for _, factor := range []float64{0.5, 0.9, 1.1, 2} { // the choice is a minimum
-		if e := byLeavingOut(t, baseline.Ridge{Design: raw, Lambdas: []float64{factor * ridge.Lambda}}, x, y); e < ridge.Error {
-			t.Errorf("λ = %v has error %v, less than %v for %v", factor*ridge.Lambda, e, ridge.Error, ridge.Lambda)
+		if e := byLeavingOut(t, baseline.Ridge{Design: raw, Lambdas: []float64{factor * ridge.Lambda}}, x, y); e < *ridge.Error {
+			t.Errorf("λ = %v has error %v, less than %v for %v", factor*ridge.Lambda, e, *ridge.Error, ridge.Lambda)
 		}
 	}
 }

@@ -17,11 +17,18 @@ import (
 type reduced struct {
 	z *mat.Dense
 	y []float64
-	// q is Q, n×r, and coordinates maps a row b of B to its coordinates in Q; nil if there is no B.
-	q, coordinates *mat.Dense
-	// zq is QᵀZ, and yq is Qᵀy before the regression.
-	zq *mat.Dense
-	yq []float64
+	// q is Q, n×r; nil if there is no B.
+	q *mat.Dense
+	regression
+}
+
+// regression is the regression on the columns B. Its members are nil if there is no B.
+type regression struct {
+	// Coordinates maps a row b of B to its coordinates in Q.
+	Coordinates *Matrix `json:"coordinates,omitempty"`
+	// Regression is QᵀZ, and Free is Qᵀy.
+	Regression *Matrix   `json:"regression,omitempty"`
+	Free       []float64 `json:"free,omitempty"`
 }
 
 // reduce returns the scaling of the columns, and the problem without the intercept.
@@ -46,27 +53,29 @@ func newReduced(b, z *mat.Dense, y []float64) (*reduced, error) {
 	k := svd.rank
 	r.q = mat.DenseCopyOf(svd.u.Slice(0, n, 0, k))
 	_, width := b.Dims()
-	r.coordinates = mat.DenseCopyOf(svd.v.Slice(0, width, 0, k))
+	coordinates := mat.DenseCopyOf(svd.v.Slice(0, width, 0, k))
 	for j := range k {
 		for i := range width {
-			r.coordinates.Set(i, j, r.coordinates.At(i, j)/svd.s[j])
+			coordinates.Set(i, j, coordinates.At(i, j)/svd.s[j])
 		}
 	}
-	r.yq, r.zq = make([]float64, k), &mat.Dense{}
+	r.Coordinates, r.Free = matrixOf(coordinates), make([]float64, k)
+	var regression mat.Dense
 	for range 2 { // the second time removes what rounding left
 		part := multiplyTransposed(r.q, r.y)
-		floats.AddScaled(r.yq, 1, part)
+		floats.AddScaled(r.Free, 1, part)
 		floats.AddScaled(r.y, -1, multiply(r.q, part))
 		var zq, project mat.Dense
 		zq.Mul(r.q.T(), z)
 		project.Mul(r.q, &zq)
 		z.Sub(z, &project)
-		if r.zq.IsEmpty() {
-			r.zq = &zq
+		if regression.IsEmpty() {
+			regression = zq
 		} else {
-			r.zq.Add(r.zq, &zq)
+			regression.Add(&regression, &zq)
 		}
 	}
+	r.Regression = matrixOf(&regression)
 	if squares(r.y) <= constantColumn*constantColumn*squares(y) {
 		clear(r.y) // nothing but rounding
 	}
@@ -74,16 +83,16 @@ func newReduced(b, z *mat.Dense, y []float64) (*reduced, error) {
 }
 
 // dof returns the number of observations less the number of columns in B.
-func (r *reduced) dof() int { return len(r.y) - len(r.yq) }
+func (r *reduced) dof() int { return len(r.y) - len(r.Free) }
 
 // row returns the coordinates g in Q of the row b, and the row z less its regression.
-func (r *reduced) row(b, z []float64) (g, rest []float64) {
-	if r.q == nil {
+func (r *regression) row(b, z []float64) (g, rest []float64) {
+	if len(r.Free) == 0 {
 		return nil, z
 	}
-	g = multiplyTransposed(r.coordinates, b)
+	g = multiplyTransposed(r.Coordinates.dense(), b)
 	rest = slices.Clone(z)
-	floats.AddScaled(rest, -1, multiplyTransposed(r.zq, g))
+	floats.AddScaled(rest, -1, multiplyTransposed(r.Regression.dense(), g))
 	return g, rest
 }
 
@@ -150,10 +159,10 @@ func scaled(factor float64, v []float64) []float64 {
 }
 
 // level returns the mean of the targets where Z is 0, for B that is an intercept or nothing.
-func (r *reduced) level(weights []float64) float64 {
-	if r.q == nil {
+func (r *regression) level(weights []float64) float64 {
+	if len(r.Free) == 0 {
 		return 0
 	}
 	g, z := r.row([]float64{1}, make([]float64, len(weights)))
-	return floats.Dot(g, r.yq) + floats.Dot(z, weights)
+	return floats.Dot(g, r.Free) + floats.Dot(z, weights)
 }

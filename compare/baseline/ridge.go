@@ -50,7 +50,7 @@ func (m Ridge) Path(x mat.Matrix, y []float64) (*Path, error) {
 	out := &Path{}
 	for _, lambda := range downwards(lambdas) {
 		weights := s.weights(lambda)
-		freedom := float64(len(r.yq))
+		freedom := float64(len(r.Free))
 		for j := range s.rank {
 			freedom += 1 - s.shrink(j, lambda)
 		}
@@ -79,12 +79,9 @@ func (m Ridge) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := of.solution(lambda)
-	if err != nil {
-		return nil, err
-	}
-	out := &LinearModel{Lambda: lambda, Error: loo}
-	out.Weights, out.Intercept = scale.original(s.weights, r.level(s.weights))
+	weights := of.weights(lambda)
+	out := &LinearModel{Lambda: lambda, Error: known(loo)}
+	out.Weights, out.Intercept = scale.original(weights, r.level(weights))
 	if !allFinite(append(out.Weights, out.Intercept)...) {
 		return nil, errRange
 	}

@@ -95,7 +95,7 @@ func TestRidgeSklearn(t *testing.T) {
 	for i, lambda := range r.RidgeCV.Lambdas {
 		// Two equal penalties are two choices, so that there is an error to compare.
 		m := learn(t, baseline.Ridge{Design: raw, Lambdas: []float64{lambda, lambda}}, dense(r.X), r.Y).(*baseline.LinearModel)
-		near(t, "leave-one-out error", []float64{m.Error}, r.RidgeCV.Errors[i:i+1], sameAsSklearn)
+		near(t, "leave-one-out error", []float64{*m.Error}, r.RidgeCV.Errors[i:i+1], sameAsSklearn)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestBayesianLinearSklearn(t *testing.T) {
 	how := baseline.Design{NoIntercept: true, Unscaled: true}
 	given := learn(t, baseline.BayesianLinear{Design: how, Noise: r.Bayes.Noise, PriorScale: r.Bayes.Prior}, x, y).(*baseline.BayesianModel)
 	chosen := learn(t, baseline.BayesianLinear{Design: how}, x, y).(*baseline.BayesianModel)
-	near(t, "noise", []float64{chosen.Noise}, []float64{r.Bayes.Noise}, 1e-6) // flat: the root of rounding
+	near(t, "noise", []float64{*chosen.Noise}, []float64{r.Bayes.Noise}, 1e-6) // flat: the root of rounding
 	near(t, "prior", []float64{chosen.PriorScale}, []float64{r.Bayes.Prior}, 1e-6)
 	for _, m := range []*baseline.BayesianModel{given, chosen} {
 		tolerance := sameAsSklearn

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -18,80 +19,102 @@ func (d Design) begin(x mat.Matrix, y []float64) (Scaling, *reduced, error) {
 	return d.reduce(x, y)
 }
 
-// solution is the minimum of ‖y − Zw‖² + λ‖w‖².
-type solution struct {
-	weights []float64
-	spread  spread
-}
-
 // spread is the quadratic form zᵀ(ZᵀZ + λI)⁻¹z; times σ² it is the variance of zᵀw. For λ = 0 it
 // leaves out directions that the rows do not determine.
 type spread struct {
-	lambda float64
-	// v holds the right singular vectors of Z, and s the singular values up to the rank.
-	v *mat.Dense
-	s []float64
-	// Files of earlier versions may have upper instead, R with RᵀR = ZᵀZ + λI, or rows, which is Z,
-	// and lower, L with LLᵀ = ZZᵀ + λI.
-	upper, rows, lower *mat.Dense
+	Lambda float64 `json:"lambda"`
+	// Files of earlier versions may have Upper, R with RᵀR = ZᵀZ + λI, or Rows, which is Z, and Lower,
+	// L with LLᵀ = ZZᵀ + λI.
+	Upper *Matrix `json:"upper,omitempty"`
+	Rows  *Matrix `json:"rows,omitempty"`
+	Lower *Matrix `json:"lower,omitempty"`
+	// Otherwise Vectors holds the right singular vectors of Z, and Values the singular values up to the rank.
+	Vectors *Matrix   `json:"vectors,omitempty"`
+	Values  []float64 `json:"values,omitempty"`
+}
+
+// check returns an error unless the form is one of so many columns.
+func (f *spread) check(columns int) error {
+	switch {
+	case f.Upper != nil:
+		return check(f.Upper.is(columns, columns))
+	case f.Lower != nil:
+		return check(f.Lower.is(f.Lower.Rows, f.Lower.Rows), f.Rows.is(f.Lower.Rows, columns))
+	}
+	return check(f.Vectors.is(columns, -1) && len(f.Values) <= f.Vectors.Columns)
 }
 
 // at returns the form at z.
 func (f *spread) at(z []float64) float64 {
 	switch {
-	case f.upper != nil:
+	case f.Upper != nil:
 		u := blas64.Vector{N: len(z), Inc: 1, Data: slices.Clone(z)}
-		blas64.Trsv(blas.Trans, triangle(f.upper, blas.Upper), u)
+		blas64.Trsv(blas.Trans, triangle(f.Upper, blas.Upper), u)
 		return squares(u.Data)
-	case f.lower != nil:
-		u := blas64.Vector{N: f.lower.RawMatrix().Rows, Inc: 1, Data: multiply(f.rows, z)}
-		blas64.Trsv(blas.NoTrans, triangle(f.lower, blas.Lower), u)
-		size := 1 / math.Sqrt(f.lambda)
+	case f.Lower != nil:
+		u := blas64.Vector{N: f.Lower.Rows, Inc: 1, Data: multiply(f.Rows.dense(), z)}
+		blas64.Trsv(blas.NoTrans, triangle(f.Lower, blas.Lower), u)
+		size := 1 / math.Sqrt(f.Lambda)
 		return max(0, squares(scaled(size, z))-squares(scaled(size, u.Data)))
 	}
-	in := multiplyTransposed(f.v, z)
-	clear(in[len(f.s):])
+	vectors := f.Vectors.dense()
+	in := multiplyTransposed(vectors, z)
+	clear(in[len(f.Values):])
 	var outside []float64
-	if f.lambda > 0 && len(f.s) < len(z) {
+	if f.Lambda > 0 && len(f.Values) < len(z) {
 		outside = append(outside, z...)
-		floats.AddScaled(outside, -1, multiply(f.v, in))
-		outside = scaled(1/math.Sqrt(f.lambda), outside)
+		floats.AddScaled(outside, -1, multiply(vectors, in))
+		outside = scaled(1/math.Sqrt(f.Lambda), outside)
 	}
-	for j, s := range f.s {
-		in[j] /= math.Hypot(s, math.Sqrt(f.lambda))
+	for j, s := range f.Values {
+		in[j] /= math.Hypot(s, math.Sqrt(f.Lambda))
 	}
 	return squares(append(outside, in...))
 }
 
 // triangle returns a triangle of a square matrix.
-func triangle(a *mat.Dense, side blas.Uplo) blas64.Triangular {
-	raw := a.RawMatrix()
-	return blas64.Triangular{Uplo: side, Diag: blas.NonUnit, N: raw.Rows, Stride: raw.Stride, Data: raw.Data}
+func triangle(a *Matrix, side blas.Uplo) blas64.Triangular {
+	return blas64.Triangular{Uplo: side, Diag: blas.NonUnit, N: a.Rows, Stride: a.Columns, Data: a.Values}
 }
 
-// solution returns the minimum for a penalty. For λ = 0 the weights are the shortest least-squares
-// weights.
-func (s *spectrum) solution(lambda float64) (*solution, error) {
-	out := &solution{s.weights(lambda), spread{lambda: lambda, v: s.v, s: s.s[:s.rank]}}
-	if !allFinite(out.weights...) {
-		return nil, errRange
-	}
-	return out, nil
-}
-
-// additive is a solution for the columns of a design.
+// additive is the minimum of ‖y − Bb − Zw‖² + λ‖w‖² for the columns of a design. For a row with the columns b
+// and z, the coordinates g of b in Q and r = z − Regressionᵀg, the mean is gᵀFree + rᵀPenalized, and the variance
+// is Noise·(1 + gᵀg + spread of r).
 type additive struct {
-	scale    Scaling
-	reduced  *reduced
-	solution *solution
+	Scale Scaling `json:"scale"`
+	regression
+	// Penalized is w.
+	Penalized []float64 `json:"weights"`
+	// Noise is the variance of the noise, nil if it cannot be estimated.
+	Noise *float64 `json:"noise_variance,omitempty"`
+	spread
 }
 
-// predict returns means and, unless the noise is NaN, variances for rows: their columns b
+// solve sets the solution for a penalty. For λ = 0 the weights are the shortest least-squares weights.
+func (m *additive) solve(s *spectrum, lambda float64) error {
+	m.regression, m.Penalized = s.of.regression, s.weights(lambda)
+	m.spread = spread{Lambda: lambda, Vectors: matrixOf(s.v), Values: s.s[:s.rank]}
+	if !allFinite(m.Penalized...) {
+		return errRange
+	}
+	return nil
+}
+
+// check returns an error unless the parts fit together for d columns of a table, and so many columns of B and Z.
+func (m *additive) check(d, free, penalized int) error {
+	k := len(m.Free)
+	return errors.Join(
+		m.Scale.check(d), m.spread.check(penalized),
+		check(len(m.Penalized) == penalized, k == 0 || m.Coordinates.is(free, k) && m.Regression.is(k, penalized)),
+	)
+}
+
+// predict returns means and, if the noise is known, variances for rows: their columns b
 // without a penalty, nil if there are none, and z with one.
-func (m *additive) predict(b, z *mat.Dense, noise float64) Prediction {
+func (m *additive) predict(b, z *mat.Dense) Prediction {
 	n, _ := z.Dims()
 	out := Prediction{Mean: make([]float64, n)}
-	if !math.IsNaN(noise) {
+	if m.Noise != nil {
 		out.Variance = make([]float64, n)
 	}
 	for i := range n {
@@ -99,10 +122,10 @@ func (m *additive) predict(b, z *mat.Dense, noise float64) Prediction {
 		if b != nil {
 			free = b.RawRowView(i)
 		}
-		g, rest := m.reduced.row(free, z.RawRowView(i))
-		out.Mean[i] = floats.Dot(g, m.reduced.yq) + floats.Dot(rest, m.solution.weights)
+		g, rest := m.row(free, z.RawRowView(i))
+		out.Mean[i] = floats.Dot(g, m.Free) + floats.Dot(rest, m.Penalized)
 		if out.Variance != nil {
-			out.Variance[i] = noise * (1 + squares(g) + m.solution.spread.at(rest))
+			out.Variance[i] = *m.Noise * (1 + squares(g) + m.spread.at(rest))
 		}
 	}
 	return out

@@ -53,19 +53,15 @@ type Spline struct {
 
 // SplineModel is a sum of splines.
 type SplineModel struct {
-	// Kind says which functions they are.
-	Kind SplineKind
-	// Knots are the knots of each column, in original units.
-	Knots [][]float64
-	// Lambda is the penalty, for scaled columns.
-	Lambda float64
-	// Noise is σ², or NaN if it cannot be estimated.
-	Noise float64
-
 	additive
-	knots     [][]float64 // of scaled columns
-	cubic     []*naturalCubic
-	intercept bool
+	// Kind says which functions they are.
+	Kind         SplineKind `json:"kind"`
+	HasIntercept bool       `json:"has_intercept"`
+	// Knots are the knots of each column, in original units, and ScaledKnots of the scaled columns.
+	Knots       [][]float64 `json:"knots"`
+	ScaledKnots [][]float64 `json:"scaled_knots"`
+
+	cubic []*naturalCubic
 }
 
 // maxKnots and maxCubicKnots are the largest numbers of knots that are placed.
@@ -79,26 +75,26 @@ func (m Spline) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err := checkTable(x, y); err != nil {
 		return nil, err
 	}
-	out := &SplineModel{Kind: cmp.Or(m.Kind, LinearSpline), additive: additive{scale: newScaling(x, m.Design)}, intercept: !m.NoIntercept, Noise: math.NaN()}
+	out := &SplineModel{Kind: cmp.Or(m.Kind, LinearSpline), additive: additive{Scale: newScaling(x, m.Design)}, HasIntercept: !m.NoIntercept}
 	if err := m.check(x); err != nil {
 		return nil, err
 	}
 	out.place(x, m)
 	out.prepare()
-	b, z := out.columns(out.scale.apply(x))
-	var err error
-	if out.reduced, err = newReduced(b, z, y); err != nil {
-		return nil, err
-	}
-	s, err := newSpectrum(out.reduced)
+	b, z := out.columns(out.Scale.apply(x))
+	r, err := newReduced(b, z, y)
 	if err != nil {
 		return nil, err
 	}
-	if err := out.choose(s, m.Lambdas); err != nil {
+	s, err := newSpectrum(r)
+	if err != nil {
 		return nil, err
 	}
-	out.solution, err = s.solution(out.Lambda)
-	return out, err
+	lambda, err := out.choose(s, m.Lambdas)
+	if err != nil {
+		return nil, err
+	}
+	return out, out.solve(s, lambda)
 }
 
 func (m Spline) check(x mat.Matrix) error {
@@ -141,9 +137,9 @@ func (m *SplineModel) place(x mat.Matrix, how Spline) {
 		m.Knots = append(m.Knots, knots)
 		at := make([]float64, len(knots))
 		for k, v := range knots {
-			at[k] = (v - m.scale.Mean[c]) / m.scale.Scale[c]
+			at[k] = (v - m.Scale.Mean[c]) / m.Scale.Scale[c]
 		}
-		m.knots = append(m.knots, at)
+		m.ScaledKnots = append(m.ScaledKnots, at)
 	}
 }
 
@@ -163,7 +159,7 @@ func (m *SplineModel) prepare() {
 	if m.Kind != CubicSpline {
 		return
 	}
-	for _, knots := range m.knots {
+	for _, knots := range m.ScaledKnots {
 		m.cubic = append(m.cubic, newNaturalCubic(knots))
 	}
 }
@@ -174,9 +170,9 @@ func (m *SplineModel) width(c int) int {
 	case CubicSpline:
 		return m.cubic[c].functions()
 	case RidgeSpline:
-		return 1 + len(m.knots[c])
+		return 1 + len(m.ScaledKnots[c])
 	}
-	return len(m.knots[c])
+	return len(m.ScaledKnots[c])
 }
 
 // functions writes the functions of the value v of column c that have a penalty.
@@ -188,7 +184,7 @@ func (m *SplineModel) functions(out []float64, c int, v float64) {
 	case RidgeSpline:
 		out[0], out = v, out[1:]
 	}
-	for k, knot := range m.knots[c] {
+	for k, knot := range m.ScaledKnots[c] {
 		out[k] = max(0, v-knot)
 	}
 }
@@ -196,30 +192,51 @@ func (m *SplineModel) functions(out []float64, c int, v float64) {
 // free reports whether lines have no penalty.
 func (m *SplineModel) free() bool { return m.Kind == LinearSpline || m.Kind == CubicSpline }
 
-// columns returns the columns without a penalty, intercept and lines, nil if there are none, and the
-// columns with a penalty. Without any such column a column of zeros stands for them.
-func (m *SplineModel) columns(x *mat.Dense) (b, z *mat.Dense) {
-	n, d := x.Dims()
-	first, lines, width := 0, 0, 0
-	if m.intercept {
+// counts returns how many columns of d have no penalty, intercept and lines, and how many have one. Without
+// any such column a column of zeros stands for them.
+func (m *SplineModel) counts(d int) (first, lines, width int) {
+	if m.HasIntercept {
 		first = 1
 	}
 	if m.free() {
 		lines = d
 	}
-	for c := range m.knots {
+	for c := range m.ScaledKnots {
 		width += m.width(c)
 	}
-	z = mat.NewDense(n, max(1, width), nil)
+	return first, lines, max(1, width)
+}
+
+func (m *SplineModel) complete(d int) error {
+	if len(m.ScaledKnots) != d || len(m.Knots) != d || !slices.Contains(SplineKinds(), m.Kind) {
+		return errParts
+	}
+	for _, knots := range m.ScaledKnots {
+		for k := range knots {
+			if k > 0 && !(knots[k-1] < knots[k]) {
+				return errParts
+			}
+		}
+	}
+	m.prepare()
+	first, lines, width := m.counts(d)
+	return m.check(d, first+lines, width)
+}
+
+// columns returns the columns without a penalty, nil if there are none, and the columns with a penalty.
+func (m *SplineModel) columns(x *mat.Dense) (b, z *mat.Dense) {
+	n, d := x.Dims()
+	first, lines, width := m.counts(d)
+	z = mat.NewDense(n, width, nil)
 	if first+lines > 0 {
 		b = mat.NewDense(n, first+lines, nil)
 	}
 	for i := range n {
-		if m.intercept {
+		if m.HasIntercept {
 			b.Set(i, 0, 1)
 		}
 		row, at := z.RawRowView(i), 0
-		for c := range m.knots {
+		for c := range m.ScaledKnots {
 			if lines > 0 {
 				b.Set(i, first+c, x.At(i, c))
 			}
@@ -230,31 +247,34 @@ func (m *SplineModel) columns(x *mat.Dense) (b, z *mat.Dense) {
 	return b, z
 }
 
-// choose sets the penalty and the noise by marginal likelihood. Without a penalty the noise is
+// choose returns the penalty and sets the noise by marginal likelihood. Without a penalty the noise is
 // the residual variance; there may be no residual left.
-func (m *SplineModel) choose(s *spectrum, lambdas []float64) (err error) {
+func (m *SplineModel) choose(s *spectrum, lambdas []float64) (lambda float64, err error) {
+	noise := math.NaN()
 	if lambdas == nil {
-		m.Lambda, m.Noise, _, err = s.mostLikely(0, 0)
-		return err
+		lambda, noise, _, err = s.mostLikely(0, 0)
+		m.Noise = known(noise)
+		return lambda, err
 	}
-	m.Lambda, err = s.choose(lambdas, func(lambda float64) float64 {
+	lambda, err = s.choose(lambdas, func(lambda float64) float64 {
 		nlml, _ := s.evidence(lambda, 0, 0)
 		return nlml
 	})
 	switch free := s.of.dof() - s.rank; {
-	case m.Lambda == 0 && free > 0:
-		m.Noise = squares(s.rest) / float64(free)
-	case m.Lambda > 0 && s.of.dof() > 0:
-		_, m.Noise = s.evidence(m.Lambda, 0, 0)
+	case lambda == 0 && free > 0:
+		noise = squares(s.rest) / float64(free)
+	case lambda > 0 && s.of.dof() > 0:
+		_, noise = s.evidence(lambda, 0, 0)
 	}
-	return err
+	m.Noise = known(noise)
+	return lambda, err
 }
 
 // Predict returns means and, if the noise was estimated, variances.
 func (m *SplineModel) Predict(x mat.Matrix) (Prediction, error) {
-	if err := checkWidth(x, len(m.knots)); err != nil {
+	if err := checkWidth(x, len(m.ScaledKnots)); err != nil {
 		return Prediction{}, err
 	}
-	b, z := m.columns(m.scale.apply(x))
-	return m.predict(b, z, m.Noise), nil
+	b, z := m.columns(m.Scale.apply(x))
+	return m.predict(b, z), nil
 }

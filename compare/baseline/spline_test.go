@@ -74,7 +74,7 @@ func splineNormalEquations(t *testing.T, kind baseline.SplineKind) {
 				near(t, "means", predict(t, m, x).Mean, means, 1e-10)
 				if lambda == 0 {
 					rest := math.Pow(floats.Distance(y, means, 2), 2)
-					near(t, "noise", []float64{m.Noise}, []float64{rest / float64(n-len(columns))}, 1e-9)
+					near(t, "noise", []float64{*m.Noise}, []float64{rest / float64(n-len(columns))}, 1e-9)
 				}
 			}
 		}
@@ -101,8 +101,8 @@ func normalEquations(t *testing.T, columns [][]float64, penalty, y []float64) []
 func TestSplineChoice(t *testing.T) {
 	x, y := curve(120, 3)
 	m := learn(t, baseline.Spline{}, x, y).(*baseline.SplineModel)
-	if len(m.Knots[0]) != 30 || m.Noise < 0.07*0.07 || m.Noise > 0.14*0.14 {
-		t.Errorf("%d knots, noise %v; want 30 and about 0.01", len(m.Knots[0]), m.Noise)
+	if len(m.Knots[0]) != 30 || *m.Noise < 0.07*0.07 || *m.Noise > 0.14*0.14 {
+		t.Errorf("%d knots, noise %v; want 30 and about 0.01", len(m.Knots[0]), *m.Noise)
 	}
 	at, truth := curve(1000, 4)
 	p, inside := predict(t, m, at), 0
@@ -141,7 +141,7 @@ func TestSplineLine(t *testing.T) {
 	y := []float64{1, 4, 2, 5, 3, 3}
 	m := learn(t, baseline.Spline{}, x, y).(*baseline.SplineModel)
 	ends := predict(t, m, mat.NewDense(3, 2, []float64{0, 7, 1, 7, 0, 9}))
-	near(t, "line", append(ends.Mean, m.Noise), []float64{2, 4, 2, 1}, 1e-12)
+	near(t, "line", append(ends.Mean, *m.Noise), []float64{2, 4, 2, 1}, 1e-12)
 	for _, knots := range m.Knots {
 		if len(knots) != 0 {
 			t.Errorf("knots %v", knots)

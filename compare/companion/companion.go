@@ -72,7 +72,7 @@ func New(method string, model baseline.Model, n int, like *gp.Model, parameters 
 	case record.Linear != nil:
 		f.linear(record.Linear.Weights, record.Linear.Intercept)
 	case record.Bayes != nil && record.Basis == nil:
-		f.linear(record.Bayes.Slopes, record.Bayes.Intercept)
+		f.linear(record.Bayes.Weights, record.Bayes.Intercept)
 	}
 	return f, nil
 }
