@@ -25,46 +25,27 @@ func invert(ctx context.Context, w *workspace, more float64) error {
 }
 
 // Contract computes Σ⁻¹, unless it is already there, and contracts it with ∂K.
-func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	c := contraction{w: w, adj: adj, grad: grad, diag: diag}
-	return c.run(ctx, prog, theta, adj.CheckSizes(w.n, diag, grad, prog))
-}
-
-// ContractDiagonal implements [device.DiagonalAdjoint].
-func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	c := contraction{w: w, adj: adj, weights: middle, grad: grad, diag: diag}
-	return c.run(ctx, prog, theta, device.CheckDiagonal(adj, middle, w.n, diag, grad, prog))
-}
-
-// ContractBlocks implements [device.BlockInverse].
-func (w *workspace) ContractBlocks(ctx context.Context, adj device.Adjoint, middle *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) error {
-	c := contraction{w: w, adj: adj, blocks: middle, grad: grad, diag: diag}
-	return c.run(ctx, prog, theta, device.CheckBlocks(adj, middle, w.n, diag, grad, prog))
-}
-
-// run computes Σ⁻¹ and contracts the adjoint, whose middle term, if it has one, is diagonal or
-// of blocks. invalid is an error in the arguments.
-func (c *contraction) run(ctx context.Context, prog *kernel.Program, theta []float64, invalid error) (err error) {
-	w := c.w
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) (err error) {
+	defer emptyIfStopped(&w.stage, &err)
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}
-	if invalid != nil {
-		return fmt.Errorf("cpu: %w", invalid)
+	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
+		return fmt.Errorf("cpu: %w", err)
 	}
-	defer emptyIfStopped(&w.stage, &err)
+	c := contraction{w: w, adj: adj, grad: grad, diag: diag}
 	if c.evaluators, err = w.bind(prog, theta); err != nil {
 		return err
 	}
 	c.tasks = make([]float64, bands(w.n)*len(c.grad))
 	flops, contract := 0.0, func(ctx context.Context) error { return c.rows(ctx, 0, w.n, nil) }
-	if c.weights != nil || c.blocks != nil {
+	if adj.HasMiddle() {
 		if err := c.makeMiddle(); err != nil {
 			return err
 		}
 		flops, contract = middleFlops(w.n), c.withMiddle
-		if c.blocks != nil {
-			flops += c.blocks.Flops(w.n)
+		if adj.Blocks != nil {
+			flops += adj.Blocks.Flops(w.n)
 		}
 	}
 	if err := invert(ctx, w, flops); err != nil {

@@ -11,11 +11,8 @@ import (
 
 // contraction is one call of Contract.
 type contraction struct {
-	w   *workspace
-	adj device.Adjoint
-	// weights are the middle term if it is diagonal, blocks if it is block-diagonal.
-	weights    []float64
-	blocks     *device.Blocks
+	w          *workspace
+	adj        device.Adjoint
 	evaluators []*kernel.Evaluator
 	grad, diag []float64
 	middle     tiles // for rows of the middle term

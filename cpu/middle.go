@@ -73,13 +73,13 @@ func (c *contraction) withMiddle(ctx context.Context) error {
 
 // multiplyMiddle sets left to rows i0 … i1−1 of Σ⁻¹·C. It uses space as working space.
 func (c *contraction) multiplyMiddle(ctx context.Context, left, space *spd.RowBlock, i0, i1 int) error {
-	if c.blocks == nil {
-		return left.ScaledInverse(ctx, i0, i1, c.weights)
+	if c.adj.Blocks == nil {
+		return left.ScaledInverse(ctx, i0, i1, c.adj.Diagonal)
 	}
 	if err := space.ScaledInverse(ctx, i0, i1, nil); err != nil {
 		return err
 	}
-	return c.blocks.Each(func(first, m int, elements []float64) error {
+	return c.adj.Blocks.Each(func(first, m int, elements []float64) error {
 		if err := left.MultiplyBlock(ctx, space, first, m, elements); err != nil {
 			return err
 		}

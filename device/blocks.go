@@ -3,8 +3,6 @@ package device
 import (
 	"context"
 	"fmt"
-
-	"gpfit/kernel"
 )
 
 // Blocks is a symmetric block-diagonal matrix, such as the blocks of Σ⁻¹ that belong to
@@ -65,24 +63,12 @@ func (b *Blocks) Check(n int) error {
 func (b *Blocks) Flops(n int) float64 { return 2 * float64(n) * float64(len(b.Elements)) }
 
 // BlockInverse is the capability of a [Workspace] to compute what K-fold cross-validation needs:
-// diagonal blocks of Σ⁻¹, and adjoints with a block-diagonal middle term.
+// diagonal blocks of Σ⁻¹, and adjoints with blocks in the middle term. Such an adjoint takes the product
+// of its blocks with Σ⁻¹ besides ([Blocks.Flops]), and an accelerator needs memory for the blocks.
 type BlockInverse interface {
 	// InverseBlocks writes the diagonal blocks of Σ⁻¹ to b, both halves of each. It
 	// costs as much as [InverseDiagonal].
 	InverseBlocks(ctx context.Context, b *Blocks) error
-	// ContractBlocks is [Workspace.Contract] for the adjoint adj + Σ⁻¹·middle·Σ⁻¹. It costs as much
-	// as [DiagonalAdjoint.ContractDiagonal] and the product of middle with Σ⁻¹ ([Blocks.Flops]).
-	// Besides the working space of a middle term, an accelerator needs memory for the blocks.
-	ContractBlocks(ctx context.Context, adj Adjoint, middle *Blocks, prog *kernel.Program, theta, grad, diag []float64) error
-}
-
-// CheckBlocks returns an error if the arguments of [BlockInverse.ContractBlocks] do not
-// fit n points and the program.
-func CheckBlocks(adj Adjoint, middle *Blocks, n int, diag, grad []float64, prog *kernel.Program) error {
-	if err := middle.Check(n); err != nil {
-		return err
-	}
-	return adj.CheckSizes(n, diag, grad, prog)
 }
 
 // blockRows is the number of rows of working space, besides a block of the largest size: two

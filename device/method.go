@@ -71,7 +71,7 @@ type Workload struct {
 	// NoiseByRow means that each point has a noise variance of its own.
 	NoiseByRow bool
 	// Diagonal means that the adjoints of the objective have a diagonal middle term, as
-	// the adjoints of leave-one-out have ([DiagonalAdjoint]). Blocks are the ends of the
+	// the adjoints of leave-one-out have ([Adjoint]). Blocks are the ends of the
 	// blocks if they have a block-diagonal one ([BlockInverse]).
 	Diagonal bool
 	Blocks   []int
@@ -291,7 +291,7 @@ type DenseDevice interface {
 // A call out of order returns [ErrStage].
 type DenseWorkspace interface {
 	Workspace
-	DiagonalAdjoint
+	InverseDiagonal
 	BlockInverse
 	JointCovariance
 	FactorStore

@@ -38,7 +38,11 @@ type Workspace interface {
 	Solve(ctx context.Context, b []float64, m int) error
 	// Contract forms the matrix G of adj piece by piece and adds ⟨G, ∂K/∂log θ_p⟩
 	// to grad[p]; diag (length n) receives G_ii. It costs 2n³/3 flops after Form, and at
-	// most n³/3 if the inverse is already computed.
+	// most n³/3 if the inverse is already computed. A middle term costs n³ flops more, and
+	// memory that the first call allocates; a [*MemoryError] says that it does not fit, and an
+	// [*UnsupportedError] that the method has no middle terms of this kind. With a middle term a method
+	// that takes one noise variance for all points only owes the sum of diag, which is all that
+	// the derivative by that variance needs.
 	Contract(ctx context.Context, adj Adjoint, prog *kernel.Program, theta, grad, diag []float64) error
 	// Predict writes the means of k functions that share Σ, such as several targets' functions: for
 	// the weights alpha (n×k) and every point x*_j of xs, mean[j + q·xs.N] = Σ_i k(x*_j, x_i) α_iq,
@@ -83,18 +87,6 @@ type InverseDiagonal interface {
 	// InverseDiagonal writes the diagonal of Σ⁻¹ to dst (length n). It costs as much as the
 	// inverse, at most 2n³/3 flops; for the dense method a Contract that follows saves at least n³/3 of them.
 	InverseDiagonal(ctx context.Context, dst []float64) error
-}
-
-// DiagonalAdjoint is the capability of a [Workspace] to compute what leave-one-out as an objective needs: the
-// diagonal of Σ⁻¹, and adjoints with a diagonal middle term.
-type DiagonalAdjoint interface {
-	InverseDiagonal
-	// ContractDiagonal is [Workspace.Contract] for the adjoint adj + Σ⁻¹·diag(middle)·Σ⁻¹;
-	// middle has n elements of any sign. It costs n³ flops more than Contract, and memory
-	// that the first call allocates. It returns a [*MemoryError] if that does not fit. A method that
-	// takes one noise variance for all points only owes the sum of diag, which is all that the
-	// derivative by that variance needs.
-	ContractDiagonal(ctx context.Context, adj Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error
 }
 
 // JointCovariance is the capability of a [Workspace] to compute the covariance of predictions.
@@ -161,18 +153,24 @@ func Capability[T any](w Workspace, what string) (T, error) {
 
 // Adjoint is the derivative of a scalar by Σ, for n points the symmetric n×n matrix
 //
-//	G = Inv·Σ⁻¹ + Σ_k Outer[k]·v_k v_kᵀ,
+//	G = Inv·Σ⁻¹ + Σ_k Outer[k]·v_k v_kᵀ + Σ⁻¹·C·Σ⁻¹,
 //
 // which is never formed as a whole. The marginal likelihood has Inv = ½, Outer =
 // {−½} and v = α (Rasmussen & Williams 2006, eq. 5.9), with one v for each target.
-// The leave-one-out likelihood (eq. 5.13) adds a middle term Σ⁻¹·diag(m)·Σ⁻¹ with m_i =
+// The leave-one-out likelihood (eq. 5.13) has a middle term with C_ii =
 // ½(1 + α_i²/κ_i)/κ_i for κ from [InverseDiagonal].
 type Adjoint struct {
 	Inv float64
 	// Outer has one element for each column of Vectors, which is n×len(Outer).
 	Outer   []float64
 	Vectors []float64
+	// Diagonal, n numbers of any sign, or Blocks are the matrix C of the middle term; nil means none.
+	Diagonal []float64
+	Blocks   *Blocks
 }
+
+// HasMiddle reports whether there is a middle term.
+func (a Adjoint) HasMiddle() bool { return a.Diagonal != nil || a.Blocks != nil }
 
 // CheckSizes returns an error if a, or the diagonal, gradient or parameters of a
 // contraction, do not fit n points and the program.
@@ -182,17 +180,12 @@ func (a Adjoint) CheckSizes(n int, diag, grad []float64, prog *kernel.Program) e
 		return fmt.Errorf("contraction with %d elements of %d vectors for n = %d", len(a.Vectors), len(a.Outer), n)
 	case len(diag) != n || len(grad) != prog.NumParams:
 		return fmt.Errorf("contraction to %d diagonal elements and %d derivatives for n = %d, %d parameters", len(diag), len(grad), n, prog.NumParams)
+	case a.Diagonal != nil && len(a.Diagonal) != n:
+		return fmt.Errorf("contraction with %d elements of the middle term for n = %d", len(a.Diagonal), n)
+	case a.Blocks != nil:
+		return a.Blocks.Check(n)
 	}
 	return nil
-}
-
-// CheckDiagonal returns an error if the arguments of [DiagonalAdjoint.ContractDiagonal] do
-// not fit n points and the program.
-func CheckDiagonal(adj Adjoint, middle []float64, n int, diag, grad []float64, prog *kernel.Program) error {
-	if len(middle) != n {
-		return fmt.Errorf("contraction with %d elements of the middle term for n = %d", len(middle), n)
-	}
-	return adj.CheckSizes(n, diag, grad, prog)
 }
 
 // CheckPrediction returns an error if the arguments of a Predict for points x do not fit.

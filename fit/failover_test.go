@@ -65,10 +65,6 @@ func (w failingWorkspace) InverseDiagonal(ctx context.Context, dst []float64) er
 	return w.curved.(device.InverseDiagonal).InverseDiagonal(ctx, dst)
 }
 
-func (w failingWorkspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	return w.curved.(device.DiagonalAdjoint).ContractDiagonal(ctx, adj, middle, prog, theta, grad, diag)
-}
-
 // closeCounter counts calls of Close on the fallback.
 type closeCounter struct {
 	device.Backend

@@ -427,8 +427,8 @@ func (s *leftOut) contract(g float64) error {
 		if err := s.addWhitened(&adj, s.held.w, multiplyBlocks(middle, s.held.w)); err != nil {
 			return err
 		}
-		inverse := s.ws.(device.BlockInverse) // foldsOut has used it
-		return inverse.ContractBlocks(s.ctx, adj, middle, s.prog, s.theta, s.grad, s.diag)
+		adj.Blocks = middle
+		return s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag)
 	}
 	middle := floats.ScaleTo(make([]float64, n), g, s.left.h)
 	product := slices.Clone(s.left.w)
@@ -438,11 +438,8 @@ func (s *leftOut) contract(g float64) error {
 	if err := s.addWhitened(&adj, s.left.w, product); err != nil {
 		return err
 	}
-	inverse, err := device.Capability[device.DiagonalAdjoint](s.ws, "the gradient of a leave-one-out objective")
-	if err != nil {
-		return err
-	}
-	return inverse.ContractDiagonal(s.ctx, adj, middle, s.prog, s.theta, s.grad, s.diag)
+	adj.Diagonal = middle
+	return s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag)
 }
 
 // addWhitened adds to an adjoint with a middle term D the part of the mean's

@@ -14,43 +14,18 @@ var _ device.BlockInverse = (*Workspace)(nil)
 // Contract computes the upper triangle of Σ⁻¹, if the matrix does not hold it yet, and
 // contracts it with ∂K.
 func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	return w.contract(ctx, adj, middleTerm{}, adj.CheckSizes(int(w.n), diag, grad, prog), prog, theta, grad, diag)
-}
-
-// ContractDiagonal implements [device.DiagonalAdjoint].
-func (w *Workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	return w.contract(ctx, adj, middleTerm{weights: middle}, device.CheckDiagonal(adj, middle, int(w.n), diag, grad, prog), prog, theta, grad, diag)
-}
-
-// ContractBlocks implements [device.BlockInverse].
-func (w *Workspace) ContractBlocks(ctx context.Context, adj device.Adjoint, middle *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) error {
-	return w.contract(ctx, adj, middleTerm{blocks: middle}, device.CheckBlocks(adj, middle, int(w.n), diag, grad, prog), prog, theta, grad, diag)
-}
-
-// middleTerm is the matrix C of a middle term Σ⁻¹·C·Σ⁻¹, diagonal or of blocks; without
-// either there is no middle term.
-type middleTerm struct {
-	weights []float64
-	blocks  *device.Blocks
-}
-
-// nameOfMiddle names the use of its panel in errors.
-const nameOfMiddle = "an adjoint with a middle term"
-
-// contract contracts an adjoint. invalid is an error in the arguments.
-func (w *Workspace) contract(ctx context.Context, adj device.Adjoint, middle middleTerm, invalid error, prog *kernel.Program, theta, grad, diag []float64) error {
-	c := contraction{Workspace: w, term: middle}
+	c := contraction{Workspace: w, adj: adj}
 	prepare := func() {
-		if invalid != nil {
-			w.fail(argumentf("%v", invalid))
+		if err := adj.CheckSizes(int(w.n), diag, grad, prog); err != nil {
+			w.fail(argumentf("%v", err))
 		}
 		if !w.bind(prog, theta) || !w.program.bindGradient(&w.queue, &w.memory, theta) {
 			return
 		}
-		c.prepare(adj)
+		c.prepare()
 		c.prepareMiddle()
 	}
-	if w.lockstep != nil && middle.weights == nil && middle.blocks == nil && w.stage == stageFactored {
+	if w.lockstep != nil && !adj.HasMiddle() && w.stage == stageFactored {
 		call := inversion(ctx, w)
 		inverted := call.after
 		call.prepare, call.queued = prepare, func() { c.contract(diag) }
@@ -98,7 +73,7 @@ func (c *contraction) assemble(grad, theta []float64) {
 // holds the diagonal of Σ⁻¹ meanwhile.
 type contraction struct {
 	*Workspace
-	term middleTerm
+	adj device.Adjoint
 	// more is the number of operations that the middle term takes, 0 without one.
 	more float64
 	on   kernels.Adjoint
@@ -107,9 +82,9 @@ type contraction struct {
 	product kernels.Matrix
 }
 
-// prepare copies the vectors of adj to the device.
-func (c *contraction) prepare(adj device.Adjoint) {
-	count := int64(len(adj.Outer))
+// prepare copies the vectors of the adjoint to the device.
+func (c *contraction) prepare() {
+	adj, count := c.adj, int64(len(c.adj.Outer))
 	c.need(&c.memory, &c.vectors, (c.n+1)*count)
 	outer := c.vectors.at.Offset(8 * c.n * count)
 	c.on = kernels.Adjoint{Inv: adj.Inv, Vectors: c.vectors.at, Outer: outer, Count: count}
@@ -121,14 +96,17 @@ func (c *contraction) prepare(adj device.Adjoint) {
 	c.upload(outer, adj.Outer)
 }
 
+// nameOfMiddle names the use of the panel of a middle term in errors.
+const nameOfMiddle = "an adjoint with a middle term"
+
 // prepareMiddle copies the middle term to the device, each block with its leading
 // dimension, and sets the operations that it takes. The first call allocates the panel
 // that [invert] does not have.
 func (c *contraction) prepareMiddle() {
-	weights, flops := c.term.weights, 0.0
+	weights, flops := c.adj.Diagonal, 0.0
 	switch {
-	case c.term.blocks != nil:
-		weights, flops = slices.Repeat([]float64{1}, int(c.n)), c.term.blocks.Flops(int(c.n))
+	case c.adj.Blocks != nil:
+		weights, flops = slices.Repeat([]float64{1}, int(c.n)), c.adj.Blocks.Flops(int(c.n))
 	case weights == nil:
 		return
 	}
@@ -138,8 +116,8 @@ func (c *contraction) prepareMiddle() {
 		c.need(&c.memory, &c.middle, count)
 	}
 	c.upload(c.middle.at, weights)
-	if c.term.blocks != nil {
-		count := foldElements(c.term.blocks)
+	if c.adj.Blocks != nil {
+		count := foldElements(c.adj.Blocks)
 		if need := 8 * count; need > c.folds.bytes {
 			c.require(need, nameOfMiddle)
 		}
@@ -175,7 +153,7 @@ func (c *contraction) panels() {
 
 // weigh writes C·Σ⁻¹[:, J].
 func (c *contraction) weigh(j0, j1 int64, weighted kernels.Matrix) {
-	if c.term.blocks == nil {
+	if c.adj.Blocks == nil {
 		c.run(kernels.SymmetricColumns(c.matrix, c.n, j0, j1, c.middle.at, weighted))
 		return
 	}
@@ -205,7 +183,7 @@ func (c *contraction) multiplyInverse(i0, i1, cols int64, b kernels.Matrix) {
 // and its elements.
 func (c *contraction) eachBlock(f func(first, m int64, block kernels.Matrix, elements []float64)) {
 	at := c.folds.at
-	_ = c.term.blocks.Each(func(first, rows int, elements []float64) error {
+	_ = c.adj.Blocks.Each(func(first, rows int, elements []float64) error {
 		m := int64(rows)
 		block := kernels.Matrix{A: at, LD: leadingDim(m)}
 		at = at.Offset(8 * m * block.LD)

@@ -97,11 +97,11 @@ func (j *job) runIn(ctx context.Context, ws device.DenseWorkspace) ([]float64, e
 		}},
 		{"diagonal", func() error { return ws.InverseDiagonal(ctx, kappa) }},
 		{"contract all", func() error {
-			return ws.ContractDiagonal(ctx, testAdjoint(alpha, j.y), j.y, j.prog, j.theta, gradAll, diagAll)
+			return ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, gradAll, diagAll)
 		}},
 		{"blocks", func() error { return ws.InverseBlocks(ctx, blocks) }},
 		{"contract blocks", func() error {
-			return ws.ContractBlocks(ctx, device.Adjoint{Inv: 0.5}, blocks, j.prog, j.theta, gradBlocks, diagBlocks)
+			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Blocks: blocks}, j.prog, j.theta, gradBlocks, diagBlocks)
 		}},
 		{"predict many", func() error { return ws.Predict(ctx, j.prog, j.theta, many, j.xs, means, nil) }},
 		{"covariance", func() error { return ws.PredictCovariance(ctx, j.prog, j.theta, j.xs, covariance) }},

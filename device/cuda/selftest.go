@@ -111,7 +111,7 @@ func evaluate(ctx context.Context, ws device.DenseWorkspace, prog *kernel.Progra
 			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)
 		},
 		func() error { return ws.Solve(ctx, again[n:], 1) },
-		func() error { return ws.ContractDiagonal(ctx, testAdjoint(alpha, y), y, prog, theta, gradAll, diagAll) },
+		func() error { return ws.Contract(ctx, testAdjoint(alpha, y), prog, theta, gradAll, diagAll) },
 		func() error { return ws.ReadFactor(0, n, l) },
 		func() error { return ws.Fill(ctx, prog, theta, noise) },
 		func() error { return ws.WriteFactor(0, n, l) },
@@ -137,5 +137,5 @@ func evaluate(ctx context.Context, ws device.DenseWorkspace, prog *kernel.Progra
 
 // testAdjoint returns an adjoint with all terms: y in the middle, and two vectors.
 func testAdjoint(alpha, y []float64) device.Adjoint {
-	return device.Adjoint{Inv: 0.25, Outer: []float64{-0.5, 2}, Vectors: slices.Concat(alpha, y)}
+	return device.Adjoint{Inv: 0.25, Outer: []float64{-0.5, 2}, Vectors: slices.Concat(alpha, y), Diagonal: y}
 }

@@ -45,22 +45,49 @@ func testContractDiagonal(t *testing.T, s suite) {
 	for _, n := range withMiddle {
 		p, rng := s.noisyProblem(t, n)
 		w := s.formed(t, p)
-		c, r := capability[device.DiagonalAdjoint](t, w), newReference(t, p)
-		middle := device.NewBlocks(divisions(n)[0])
-		copy(middle.Elements, normals(rng, n))
+		s.needsMiddle(t, w, p, device.Adjoint{Diagonal: make([]float64, n)})
+		r := newReference(t, p)
 		for k, adj := range contractions(rng, n) {
-			checkContraction(t, w, r, adj, middle, fmt.Sprintf("n = %d, adjoint %d with a diagonal", n, k), func(grad, diag []float64) error {
-				return c.ContractDiagonal(context.Background(), adj, middle.Elements, p.prog, p.theta, grad, diag)
-			})
-			checkContract(t, w, r, adj, "after ContractDiagonal")
+			with := adj
+			with.Diagonal = normals(rng, n)
+			checkContract(t, w, r, with, fmt.Sprintf("n = %d, adjoint %d with a diagonal", n, k))
+			checkContract(t, w, r, adj, "after a diagonal middle term")
 		}
 		restore(t, w, p)
-		for _, wrong := range [][]float64{nil, make([]float64, n+1)} {
-			if err := c.ContractDiagonal(context.Background(), device.Adjoint{}, wrong, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n)); err == nil {
-				t.Errorf("a middle term of %d elements accepted", len(wrong))
+		for _, wrong := range []int{0, n + 1} {
+			if err := contractAdjoint(context.Background(), w, p, device.Adjoint{Diagonal: make([]float64, wrong)}); err == nil {
+				t.Errorf("a middle term of %d elements accepted", wrong)
 			}
 		}
 	}
+}
+
+// needsMiddle skips a test of the middle term of an adjoint if the method has none of its kind, and checks that the
+// workspace says so, too.
+func (s suite) needsMiddle(t *testing.T, w device.Workspace, p *problem, adj device.Adjoint) {
+	t.Helper()
+	if s.takesMiddle(p, adj) {
+		return
+	}
+	err := contractAdjoint(context.Background(), w, p, adj)
+	if unsupported, ok := errors.AsType[*device.UnsupportedError](err); !ok || unsupported.Method != w.Method() {
+		t.Fatalf("error %v, want an UnsupportedError of %q", err, w.Method())
+	}
+	t.Skip(err)
+}
+
+// takesMiddle reports whether the method has middle terms such as an adjoint's.
+func (s suite) takesMiddle(p *problem, adj device.Adjoint) bool {
+	w := device.Workload{N: p.x.N, D: p.x.D, Program: p.prog, Diagonal: adj.Diagonal != nil}
+	if adj.Blocks != nil {
+		w.Blocks = adj.Blocks.Ends
+	}
+	return s.b.Supports(w) == nil
+}
+
+// contractAdjoint contracts an adjoint, and forgets the results.
+func contractAdjoint(ctx context.Context, w device.Workspace, p *problem, adj device.Adjoint) error {
+	return w.Contract(ctx, adj, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, w.N()))
 }
 
 // leaveOneOut evaluates the leave-one-out predictive log likelihood (Rasmussen &
@@ -71,7 +98,7 @@ func leaveOneOut(t *testing.T, w device.Workspace, p *problem) (value float64, a
 	t.Helper()
 	mustForm(t, w, p)
 	alpha, kappa = solve(t, w, p), make([]float64, p.x.N)
-	must.Do(t, capability[device.DiagonalAdjoint](t, w).InverseDiagonal(context.Background(), kappa))
+	must.Do(t, capability[device.InverseDiagonal](t, w).InverseDiagonal(context.Background(), kappa))
 	for i, k := range kappa {
 		value += 0.5*math.Log(k) - 0.5*alpha[i]*alpha[i]/k
 	}
@@ -89,7 +116,8 @@ func testLeaveOneOut(t *testing.T, s suite) {
 		const n = 140
 		ctx, p := context.Background(), s.problem(t, text, n, 2, uint64(seed)+30)
 		p.noise[0] = 0.1
-		w := s.workspace(t, p.x)
+		w := s.formed(t, p)
+		s.needsMiddle(t, w, p, device.Adjoint{Diagonal: make([]float64, n)})
 		_, alpha, kappa := leaveOneOut(t, w, p)
 		middle, u := make([]float64, n), make([]float64, n)
 		for i, k := range kappa {
@@ -102,9 +130,9 @@ func testLeaveOneOut(t *testing.T, s suite) {
 		for i := range n {
 			vectors[i], vectors[n+i] = alpha[i]+u[i], alpha[i]-u[i]
 		}
-		adj := device.Adjoint{Outer: []float64{0.25, -0.25}, Vectors: vectors}
+		adj := device.Adjoint{Outer: []float64{0.25, -0.25}, Vectors: vectors, Diagonal: middle}
 		grad, diag := make([]float64, len(p.theta)), make([]float64, n)
-		must.Do(t, w.(device.DiagonalAdjoint).ContractDiagonal(ctx, adj, middle, p.prog, p.theta, grad, diag))
+		must.Do(t, w.Contract(ctx, adj, p.prog, p.theta, grad, diag))
 		trace := 0.0
 		for _, v := range diag {
 			trace += v * p.noise[0] // ∂Σ/∂log σ² = σ²I
@@ -282,16 +310,16 @@ func testInverseBlocks(t *testing.T, s suite) {
 func testContractBlocks(t *testing.T, s suite) {
 	for _, n := range withMiddle {
 		p, rng := s.noisyProblem(t, n)
-		w, r := s.formed(t, p), newReference(t, p)
-		c := capability[device.BlockInverse](t, w)
+		w := s.formed(t, p)
+		s.needsMiddle(t, w, p, device.Adjoint{Blocks: device.NewBlocks([]int{n})})
+		r := newReference(t, p)
 		for k, ends := range divisions(n) {
 			middle := symmetricBlocks(rng, ends)
 			for _, adj := range []device.Adjoint{{}, {Inv: 0.5, Outer: normals(rng, 3), Vectors: normals(rng, 3*n)}} {
-				checkContraction(t, w, r, adj, middle, fmt.Sprintf("n = %d, division %d", n, k), func(grad, diag []float64) error {
-					return c.ContractBlocks(context.Background(), adj, middle, p.prog, p.theta, grad, diag)
-				})
+				adj.Blocks = middle
+				checkContract(t, w, r, adj, fmt.Sprintf("n = %d, division %d", n, k))
 			}
-			checkContract(t, w, r, device.Adjoint{Inv: 1}, "after ContractBlocks")
+			checkContract(t, w, r, device.Adjoint{Inv: 1}, "after a middle term of blocks")
 		}
 	}
 }
@@ -314,9 +342,11 @@ func symmetricBlocks(rng *rand.Rand, ends []int) *device.Blocks {
 func testBlockSizes(t *testing.T, s suite) {
 	const n = 20
 	p := s.problem(t, "rbf", n, 1, 21)
-	c, ctx := capability[device.BlockInverse](t, s.formed(t, p)), context.Background()
+	w, ctx := s.formed(t, p), context.Background()
+	c := capability[device.BlockInverse](t, w)
 	contract := func(adj device.Adjoint, b *device.Blocks) error {
-		return c.ContractBlocks(ctx, adj, b, p.prog, p.theta, make([]float64, 2), make([]float64, n))
+		adj.Blocks = b
+		return contractAdjoint(ctx, w, p, adj)
 	}
 	for what, b := range map[string]*device.Blocks{
 		"too few rows":  device.NewBlocks([]int{5, n - 1}),
@@ -328,12 +358,12 @@ func testBlockSizes(t *testing.T, s suite) {
 			t.Errorf("InverseBlocks accepted blocks with %s", what)
 		}
 		if err := contract(device.Adjoint{}, b); err == nil {
-			t.Errorf("ContractBlocks accepted blocks with %s", what)
+			t.Errorf("Contract accepted blocks with %s", what)
 		}
 	}
 	good := device.NewBlocks([]int{5, n})
 	if err := contract(device.Adjoint{Outer: []float64{1}}, good); err == nil {
-		t.Error("ContractBlocks accepted vectors of the wrong length")
+		t.Error("Contract accepted vectors of the wrong length")
 	}
 	if err := contract(device.Adjoint{}, good); err != nil {
 		t.Errorf("after wrong arguments: %v", err)

@@ -70,8 +70,9 @@ func testAdjointKeepsFactor(t *testing.T, s suite) {
 		mustForm(t, w, p)
 		before := readFactor(t, w)
 		for _, adj := range contractions(rng, n) {
-			supported(t, w.Contract(ctx, adj, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n)))
-			supported(t, w.ContractDiagonal(ctx, adj, normals(rng, n), p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n)))
+			supported(t, contractAdjoint(ctx, w, p, adj))
+			adj.Diagonal = normals(rng, n)
+			supported(t, contractAdjoint(ctx, w, p, adj))
 		}
 		compare(t, "factor after contractions", readFactor(t, w), before, 0)
 	}
@@ -111,10 +112,10 @@ func testAdjointWork(t *testing.T, s suite) {
 	w := s.denseWorkspace(t, p.x)
 	mustForm(t, w, p)
 	rng, ctx := rand.New(rand.NewPCG(23, 1)), context.Background()
-	middle, adj := normals(rng, n), device.Adjoint{Inv: 1, Outer: normals(rng, 2), Vectors: normals(rng, 2*n)}
+	adj := device.Adjoint{Inv: 1, Diagonal: normals(rng, n), Outer: normals(rng, 2), Vectors: normals(rng, 2*n)}
 	must.Do(t, w.InverseDiagonal(ctx, make([]float64, n)))
 	repeatContract(t, w, p, 0, func(grad, diag []float64) error {
-		return w.ContractDiagonal(ctx, adj, middle, p.prog, p.theta, grad, diag)
+		return w.Contract(ctx, adj, p.prog, p.theta, grad, diag)
 	})
 	plan, full, work := s.b.Plan(device.Workload{N: n, D: 3}), s.b.Plan(device.Workload{N: n, D: 3, Diagonal: true}), w.Work()
 	more := full.HostBytes() + full.DeviceBytes() - plan.HostBytes() - plan.DeviceBytes()
@@ -137,7 +138,7 @@ func testBlockWork(t *testing.T, s suite) {
 	middle := symmetricBlocks(rng, ends)
 	must.Do(t, w.InverseBlocks(ctx, device.NewBlocks(ends)))
 	repeatContract(t, w, p, middle.Flops(n), func(grad, diag []float64) error {
-		return w.ContractBlocks(ctx, device.Adjoint{Inv: 1}, middle, p.prog, p.theta, grad, diag)
+		return w.Contract(ctx, device.Adjoint{Inv: 1, Blocks: middle}, p.prog, p.theta, grad, diag)
 	})
 	compare(t, "factor after contractions of blocks", readFactor(t, w), before, 0)
 	plan, full := s.b.Plan(device.Workload{N: n, D: 3, Diagonal: true}), s.b.Plan(device.Workload{N: n, D: 3, Blocks: ends})
@@ -210,7 +211,7 @@ func testNotPDAfterPredict(t *testing.T, s suite) {
 func testSteps(t *testing.T, s suite) {
 	p := newProblem(t, "rbf", 10, 3, 9)
 	w, ctx := s.denseWorkspace(t, p.x), context.Background()
-	calls := stagedCalls(w, p)
+	calls := s.stagedCalls(w, p)
 	calls["Factor"] = w.Factor
 	checkStage(t, calls, "before Fill")
 	must.Do(t, w.Fill(ctx, p.prog, p.theta, p.noise))

@@ -47,7 +47,7 @@ func testCancel(t *testing.T, s suite) {
 	if _, err := evaluate(done, w, p); !errors.Is(err, context.Canceled) {
 		t.Errorf("Form: error %v, want context.Canceled", err)
 	}
-	calls := laterCalls(w, p)
+	calls := s.laterCalls(w, p)
 	for name, call := range calls {
 		mustForm(t, w, p)
 		if err := call(done); !errors.Is(err, context.Canceled) {
@@ -64,7 +64,7 @@ func testCancel(t *testing.T, s suite) {
 		call        func(context.Context) error
 	}{
 		{"factor", "factor", run}, {"gradient", "gradient", run},
-		{"middle term", "gradient", calls["ContractDiagonal"]}, {"covariance", "predict", calls["PredictCovariance"]},
+		{"middle term", "gradient", calls["Contract a diagonal"]}, {"covariance", "predict", calls["PredictCovariance"]},
 	} {
 		if c.call == nil {
 			continue // the method has no such capability
@@ -99,7 +99,7 @@ func checkEmpty(t *testing.T, w device.Workspace, what string) {
 }
 
 // laterCalls returns the calls that need Σ and keep it, including the calls of w's capabilities.
-func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context) error {
+func (s suite) laterCalls(w device.Workspace, p *problem) map[string]func(context.Context) error {
 	n, m := w.N(), p.x.N
 	calls := map[string]func(context.Context) error{
 		"Solve": func(ctx context.Context) error { return w.Solve(ctx, make([]float64, n), 1) },
@@ -110,16 +110,12 @@ func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context)
 	if c, ok := w.(device.InverseDiagonal); ok {
 		calls["InverseDiagonal"] = func(ctx context.Context) error { return c.InverseDiagonal(ctx, make([]float64, n)) }
 	}
-	if c, ok := w.(device.DiagonalAdjoint); ok {
-		calls["ContractDiagonal"] = func(ctx context.Context) error {
-			return c.ContractDiagonal(ctx, device.Adjoint{}, make([]float64, n), p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n))
-		}
-	}
 	if c, ok := w.(device.BlockInverse); ok {
 		calls["InverseBlocks"] = func(ctx context.Context) error { return c.InverseBlocks(ctx, device.NewBlocks([]int{n})) }
-		calls["ContractBlocks"] = func(ctx context.Context) error {
-			middle := device.NewBlocks([]int{n})
-			return c.ContractBlocks(ctx, device.Adjoint{}, middle, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n))
+	}
+	for name, adj := range map[string]device.Adjoint{"Contract a diagonal": {Diagonal: make([]float64, n)}, "Contract blocks": {Blocks: device.NewBlocks([]int{n})}} {
+		if s.takesMiddle(p, adj) {
+			calls[name] = func(ctx context.Context) error { return contractAdjoint(ctx, w, p, adj) }
 		}
 	}
 	if c, ok := w.(device.DerivativeProducts); ok {
@@ -137,10 +133,10 @@ func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context)
 func testStages(t *testing.T, s suite) {
 	p := s.problem(t, "rbf", 10, 3, 9)
 	w, ctx := s.workspace(t, p.x), context.Background()
-	calls := stagedCalls(w, p)
+	calls := s.stagedCalls(w, p)
 	checkStage(t, calls, "before Form")
 	mustForm(t, w, p)
-	for name, call := range laterCalls(w, p) {
+	for name, call := range s.laterCalls(w, p) {
 		restore(t, w, p)
 		if err := call(ctx); err != nil {
 			t.Errorf("%s after Form: %v", name, err)
@@ -165,8 +161,8 @@ func checkStage(t *testing.T, calls map[string]func(context.Context) error, when
 }
 
 // stagedCalls returns all calls that require an earlier Form.
-func stagedCalls(w device.Workspace, p *problem) map[string]func(context.Context) error {
-	calls := laterCalls(w, p)
+func (s suite) stagedCalls(w device.Workspace, p *problem) map[string]func(context.Context) error {
+	calls := s.laterCalls(w, p)
 	calls["LogDet"] = func(context.Context) error { _, _, err := w.LogDet(); return err }
 	calls["Contract"] = func(ctx context.Context) error {
 		return w.Contract(ctx, device.Adjoint{}, p.prog, p.theta, nil, nil)

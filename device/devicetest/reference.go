@@ -90,19 +90,19 @@ func (r *reference) solve(t testing.TB, b []float64) []float64 {
 func (r *reference) outcome(t testing.TB) outcome {
 	t.Helper()
 	o := outcome{logDet: r.chol.LogDet(), alpha: r.solve(t, r.p.r)}
-	o.grad, o.gradScale, o.diag = r.contract(likelihoodAdjoint(o.alpha), nil)
+	o.grad, o.gradScale, o.diag = r.contract(likelihoodAdjoint(o.alpha))
 	return o
 }
 
 // contract contracts adj, and a middle term of blocks unless it is nil, with the whole
 // matrix formed. It also returns the sums of absolute terms. Errors are relative to them,
 // because terms may cancel.
-func (r *reference) contract(adj device.Adjoint, blocks *device.Blocks) (grad, scale, diag []float64) {
+func (r *reference) contract(adj device.Adjoint) (grad, scale, diag []float64) {
 	n := r.p.x.N
 	g := mat.NewDense(n, n, nil)
 	g.Scale(adj.Inv, &r.inverse)
-	if blocks != nil {
-		g.Add(g, r.between(blocks))
+	if adj.HasMiddle() {
+		g.Add(g, r.between(adj))
 	}
 	for k, f := range adj.Outer {
 		v := mat.NewVecDense(n, adj.Vectors[k*n:(k+1)*n])
@@ -122,11 +122,15 @@ func (r *reference) contract(adj device.Adjoint, blocks *device.Blocks) (grad, s
 	return grad, scale, diag
 }
 
-// between returns Σ⁻¹·B·Σ⁻¹, summed over the elements of B.
-func (r *reference) between(b *device.Blocks) *mat.Dense {
+// between returns the middle term of an adjoint, summed over the elements of its matrix.
+func (r *reference) between(adj device.Adjoint) *mat.Dense {
 	n := r.p.x.N
 	inverse := mat.DenseCopyOf(&r.inverse)
 	left, out := mat.NewDense(n, n, nil), new(mat.Dense)
+	b := adj.Blocks
+	if b == nil {
+		b = &device.Blocks{Ends: divisions(n)[0], Elements: adj.Diagonal}
+	}
 	_ = b.Each(func(first, m int, elements []float64) error {
 		left.Slice(0, n, first, first+m).(*mat.Dense).Mul(inverse.Slice(0, n, first, first+m), mat.NewDense(m, m, elements))
 		return nil

@@ -107,7 +107,7 @@ func testTileContract(t *testing.T, s tileSuite) {
 					b.contractBlock(r, i, j, grad, diag)
 				}
 			}
-			want, scale, wantDiag := r.contract(adj, nil)
+			want, scale, wantDiag := r.contract(adj)
 			for q := range want {
 				if want[q]++; !(math.Abs(grad[q]-want[q]) <= vectorTolerance*(1+scale[q])) {
 					t.Errorf("adjoint %d: derivative by %s is %v, want %v", k, p.prog.Names()[q], grad[q], want[q])

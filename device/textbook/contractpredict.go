@@ -43,89 +43,68 @@ func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
 	})
 }
 
-// Contract contracts G with ∂K.
+// Contract forms G some rows at a time and contracts it with ∂K.
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	return contraction{adj: adj, prog: prog, theta: theta, grad: grad, diag: diag}.run(ctx, w, adj.CheckSizes(w.n, diag, grad, prog))
-}
-
-// ContractDiagonal contracts G with a diagonal middle term.
-func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	c := contraction{adj: adj, prog: prog, theta: theta, grad: grad, diag: diag, flops: 2 * cube(w.n)}
-	c.weigh = func(i0, i1 int, out []float64) {
-		for i := i0; i < i1; i++ {
-			floats.MulTo(out[(i-i0)*w.n:(i-i0+1)*w.n], w.inverse[i*w.n:(i+1)*w.n], middle)
-		}
-	}
-	return c.run(ctx, w, device.CheckDiagonal(adj, middle, w.n, diag, grad, prog))
-}
-
-// ContractBlocks contracts G with a middle term of blocks.
-func (w *workspace) ContractBlocks(ctx context.Context, adj device.Adjoint, blocks *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) error {
-	c := contraction{adj: adj, prog: prog, theta: theta, grad: grad, diag: diag, flops: 2*cube(w.n) + blocks.Flops(w.n)}
-	c.weigh = func(i0, i1 int, out []float64) {
-		_ = blocks.Each(func(first, m int, elements []float64) error {
-			block := blas64.General{Rows: m, Cols: m, Stride: m, Data: elements}
-			blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, w.general(w.inverse, i0, i1, first, first+m), block, 0, w.general(out, 0, i1-i0, first, first+m))
-			return nil
-		})
-	}
-	return c.run(ctx, w, device.CheckBlocks(adj, blocks, w.n, diag, grad, prog))
-}
-
-// contraction is one call of Contract. weigh, unless it is nil, writes rows [i0, i1) of Σ⁻¹
-// times the matrix between the factors of the middle term, and flops counts its operations.
-type contraction struct {
-	adj         device.Adjoint
-	prog        *kernel.Program
-	theta, grad []float64
-	diag        []float64
-	weigh       func(i0, i1 int, out []float64)
-	flops       float64
-}
-
-// run forms G some rows at a time. invalid is an error in the arguments.
-func (c contraction) run(ctx context.Context, w *workspace, invalid error) error {
 	if w.stage < factored {
 		return device.ErrStage
 	}
-	if invalid != nil {
-		return fmt.Errorf("textbook: %w", invalid)
+	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
+		return fmt.Errorf("textbook: %w", err)
 	}
-	e, err := evaluator(w.x, c.prog, c.theta)
+	e, err := evaluator(w.x, prog, theta)
 	if err != nil {
 		return err
 	}
-	if err := invert(ctx, w, c.flops); err != nil {
-		return err
-	}
+	flops := 0.0 // of the middle term
 	g := make([]float64, min(blockRows, w.n)*w.n)
 	var weighed []float64
-	if c.weigh != nil {
-		weighed = make([]float64, len(g))
+	if adj.HasMiddle() {
+		flops, weighed = 2*cube(w.n), make([]float64, len(g))
+		if adj.Blocks != nil {
+			flops += adj.Blocks.Flops(w.n)
+		}
+	}
+	if err := invert(ctx, w, flops); err != nil {
+		return err
 	}
 	for i0 := 0; i0 < w.n; i0 += blockRows {
 		i1 := min(i0+blockRows, w.n)
 		rows := w.general(g, 0, i1-i0, 0, w.n)
 		clear(g)
-		if c.weigh != nil {
-			c.weigh(i0, i1, weighed)
+		if weighed != nil {
+			w.weighInverse(adj, i0, i1, weighed)
 			blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, w.general(weighed, 0, i1-i0, 0, w.n), w.general(w.inverse, 0, w.n, 0, w.n), 0, rows)
 		}
 		for i := i0; i < i1; i++ {
 			row := g[(i-i0)*w.n : (i-i0+1)*w.n]
-			floats.AddScaled(row, c.adj.Inv, w.inverse[i*w.n:(i+1)*w.n])
-			for k, f := range c.adj.Outer {
-				v := c.adj.Vectors[k*w.n : (k+1)*w.n]
+			floats.AddScaled(row, adj.Inv, w.inverse[i*w.n:(i+1)*w.n])
+			for k, f := range adj.Outer {
+				v := adj.Vectors[k*w.n : (k+1)*w.n]
 				floats.AddScaled(row, f*v[i], v)
 			}
-			c.diag[i] = row[i]
-			e.RowGradient(c.grad, row, w.x, i, w.x, 0, w.n)
+			diag[i] = row[i]
+			e.RowGradient(grad, row, w.x, i, w.x, 0, w.n)
 		}
-		if err := w.step(ctx, c.flops*float64(i1-i0)/float64(w.n)); err != nil {
+		if err := w.step(ctx, flops*float64(i1-i0)/float64(w.n)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// weighInverse writes rows [i0, i1) of Σ⁻¹ times the matrix of the middle term to out.
+func (w *matrices) weighInverse(adj device.Adjoint, i0, i1 int, out []float64) {
+	if adj.Blocks == nil {
+		for i := i0; i < i1; i++ {
+			floats.MulTo(out[(i-i0)*w.n:(i-i0+1)*w.n], w.inverse[i*w.n:(i+1)*w.n], adj.Diagonal)
+		}
+		return
+	}
+	_ = adj.Blocks.Each(func(first, m int, elements []float64) error {
+		block := blas64.General{Rows: m, Cols: m, Stride: m, Data: elements}
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, w.general(w.inverse, i0, i1, first, first+m), block, 0, w.general(out, 0, i1-i0, first, first+m))
+		return nil
+	})
 }
 
 // MultiplyDerivatives contracts each row of ∂K with each vector.

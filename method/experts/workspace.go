@@ -23,7 +23,7 @@ type expert struct {
 	ws     device.Workspace
 }
 
-// workspace implements [device.Workspace], [device.DiagonalAdjoint], [device.Consuming],
+// workspace implements [device.Workspace], [device.InverseDiagonal], [device.Consuming],
 // [device.ResidualChecker], [device.ThreadLimiter] and [device.BlockDiagonal] on the
 // workspaces of the experts that have points.
 type workspace struct {
@@ -188,39 +188,24 @@ func (w *workspace) eachPart(ctx context.Context, b []float64, do func(e *expert
 	})
 }
 
-// Contract implements [device.Workspace].
+// Contract implements [device.Workspace]: it contracts the parts of adj that belong to the experts, and adds up
+// the gradients in the order of the experts.
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
 	if err := cmp.Or(w.stage(), adj.CheckSizes(w.x.N, diag, grad, prog)); err != nil {
 		return err
 	}
-	return w.contract(ctx, adj, grad, diag, func(e *expert, own device.Adjoint, grad, diag []float64) error {
-		return e.ws.Contract(ctx, own, prog, theta, grad, diag)
-	})
-}
-
-// ContractDiagonal implements [device.DiagonalAdjoint].
-func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	if err := cmp.Or(w.stage(), device.CheckDiagonal(adj, middle, w.x.N, diag, grad, prog)); err != nil {
-		return err
+	if adj.Blocks != nil {
+		return &device.UnsupportedError{Method: Name, What: "blocks of the inverse, which K-fold cross-validation needs"}
 	}
-	return w.contract(ctx, adj, grad, diag, func(e *expert, own device.Adjoint, grad, diag []float64) error {
-		inverse, err := inverseDiagonal(e)
-		if err != nil {
-			return err
-		}
-		return inverse.ContractDiagonal(ctx, own, matrixrows.Rows(middle, e.rows, w.x.N, 1), prog, theta, grad, diag)
-	})
-}
-
-// contract contracts the parts of adj that belong to the experts by one, and adds up the
-// gradients in the order of the experts.
-func (w *workspace) contract(ctx context.Context, adj device.Adjoint, grad, diag []float64, one func(e *expert, own device.Adjoint, grad, diag []float64) error) error {
 	parts := make([][]float64, len(w.experts))
 	err := w.each(ctx, cube, func(k int, e *expert) error {
 		parts[k] = make([]float64, len(grad))
 		ownDiagonal := make([]float64, len(e.rows))
 		own := device.Adjoint{Inv: adj.Inv, Outer: adj.Outer, Vectors: matrixrows.Rows(adj.Vectors, e.rows, w.x.N, 1)}
-		if err := one(e, own, parts[k], ownDiagonal); err != nil {
+		if adj.Diagonal != nil {
+			own.Diagonal = matrixrows.Rows(adj.Diagonal, e.rows, w.x.N, 1)
+		}
+		if err := e.ws.Contract(ctx, own, prog, theta, parts[k], ownDiagonal); err != nil {
 			return err
 		}
 		matrixrows.Put(diag, ownDiagonal, e.rows, w.x.N)
@@ -235,7 +220,7 @@ func (w *workspace) contract(ctx context.Context, adj device.Adjoint, grad, diag
 	return nil
 }
 
-// InverseDiagonal implements [device.DiagonalAdjoint].
+// InverseDiagonal implements [device.InverseDiagonal].
 func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 	if err := w.stage(); err != nil {
 		return err
@@ -244,7 +229,7 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 		return fmt.Errorf("experts: diagonal of %d elements for %d points", len(dst), w.x.N)
 	}
 	return w.each(ctx, cube, func(_ int, e *expert) error {
-		inverse, err := inverseDiagonal(e)
+		inverse, err := device.Capability[device.InverseDiagonal](e.ws, "the diagonal of the inverse, which leave-one-out needs")
 		if err != nil {
 			return err
 		}
@@ -255,11 +240,6 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 		matrixrows.Put(dst, own, e.rows, w.x.N)
 		return nil
 	})
-}
-
-// inverseDiagonal returns the capability of an expert's workspace.
-func inverseDiagonal(e *expert) (device.DiagonalAdjoint, error) {
-	return device.Capability[device.DiagonalAdjoint](e.ws, "the diagonal of the inverse, which leave-one-out needs")
 }
 
 // Residual implements [device.ResidualChecker]: the largest of the experts' residuals.

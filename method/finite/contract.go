@@ -75,15 +75,15 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 func whiteningFlops(w *workspace) float64 { return float64(w.rank()) * float64(w.rank()+3) }
 
 // Contract implements [hostmethod.Engine].
-func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, middle, grad, diag []float64) error {
-	return contractAll(ctx, w, &contraction{workspace: w, Adjoint: adj, middle: middle, grad: grad, diag: diag})
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, grad, diag []float64) error {
+	return contractAll(ctx, w, &contraction{workspace: w, Adjoint: adj, grad: grad, diag: diag})
 }
 
 // contraction contracts an adjoint with a diagonal middle term, nil for none.
 type contraction struct {
 	*workspace
 	device.Adjoint
-	middle, grad, diag []float64
+	grad, diag []float64
 	// products are Φᵀv for the vectors of the adjoint, and weighted is W.
 	products, weighted []float64
 }
@@ -92,14 +92,14 @@ type contraction struct {
 func contractAll(ctx context.Context, w *workspace, c *contraction) (err error) {
 	own := whiteningFlops(w)
 	flops := own
-	if c.middle != nil {
+	if c.Diagonal != nil {
 		flops += own + 4*float64(w.rank())*float64(w.rank())
 	}
 	w.Begin("gradient", flops*float64(w.N))
 	if c.products, err = inner(ctx, w, w.expansion, c.Vectors, len(c.Outer), func(int) float64 { return 1 }); err != nil {
 		return err
 	}
-	if c.middle != nil {
+	if c.Diagonal != nil {
 		if err := c.weigh(ctx, own+2*float64(w.rank())*float64(w.rank())); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (c *contraction) weigh(ctx context.Context, flops float64) error {
 			z, _ := in.block(first, last)
 			scaled = append(scaled[:0], z.Data...)
 			for j := range r {
-				for i, v := range c.middle[first:last] {
+				for i, v := range c.Diagonal[first:last] {
 					scaled[j*z.Cols+i] *= v
 				}
 			}
@@ -145,7 +145,7 @@ func (c *contraction) contractRows(ctx context.Context, flops float64) error {
 			z, inverse := in.block(first, last)
 			scaled = slices.Grow(scaled[:0], len(z.Data))[:len(z.Data)]
 			zw := matrix(scaled, r)
-			if c.middle != nil {
+			if c.Diagonal != nil {
 				blas64.Gemm(plain, plain, 1, matrix(c.weighted, r), z, 0, zw)
 			}
 			c.diagonal(z, zw, inverse, first)
@@ -168,9 +168,9 @@ func (c *contraction) diagonal(z, zw blas64.General, inverse []float64, first in
 	own, out := make([]float64, m), c.diag[first:first+m]
 	addProducts(own, z, z)
 	clear(out)
-	if c.middle != nil {
+	if c.Diagonal != nil {
 		addProducts(out, z, zw)
-		for i, v := range c.middle[first : first+m] {
+		for i, v := range c.Diagonal[first : first+m] {
 			out[i] += v * inverse[i] * (inverse[i] - 2*own[i])
 		}
 	}
@@ -195,7 +195,7 @@ func (c *contraction) contractVariances() {
 	}
 	blas64.Trsm(blas.Left, plain, 1, c.triangle(), matrix(inverse, r))
 	products := make([]float64, r*r)
-	if c.middle != nil {
+	if c.Diagonal != nil {
 		blas64.Gemm(plain, plain, 1, matrix(inverse, r), matrix(c.weighted, r), 0, matrix(products, r))
 	}
 	for j, slopes := range c.Slopes {
@@ -236,10 +236,10 @@ func (m *mover) add(z, zw blas64.General, inverse []float64, first, last int) {
 	for j := range r {
 		row := m.gpv[j*count : (j+1)*count]
 		for i := range row {
-			if m.middle == nil {
+			if m.Diagonal == nil {
 				row[i] *= m.Inv
 			} else {
-				row[i] = row[i]*(m.Inv+m.middle[first+i]*inverse[i]) - zw.Data[j*count+i]
+				row[i] = row[i]*(m.Inv+m.Diagonal[first+i]*inverse[i]) - zw.Data[j*count+i]
 			}
 		}
 	}

@@ -99,9 +99,9 @@ func (c *axisAdjoints) finish(ctx context.Context, grad []float64) error {
 func cubeFlops(g int) float64 { return 4 * float64(g) * float64(g) * float64(g) }
 
 // Contract implements [hostmethod.Engine].
-func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, middle, grad, diag []float64) error {
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, grad, diag []float64) error {
 	flops := w.all() + 2*w.all()*float64(len(adj.Outer)) + 4*w.cubes()
-	if middle != nil {
+	if adj.Diagonal != nil {
 		flops += w.middleFlops()
 	}
 	w.Begin("gradient", flops)
@@ -122,8 +122,8 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, middle, gr
 			diag[i] += f * v[i] * v[i]
 		}
 	}
-	if middle != nil {
-		if err := c.contractMiddle(ctx, middle, diag); err != nil {
+	if adj.Diagonal != nil {
+		if err := c.contractMiddle(ctx, adj.Diagonal, diag); err != nil {
 			return err
 		}
 	}

@@ -21,9 +21,9 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 }
 
 // Contract implements [hostmethod.Engine].
-func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, middle, grad, diag []float64) error {
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, grad, diag []float64) error {
 	s, flops := w.stateModel.states, contractionFlops(w, adj)
-	if middle != nil {
+	if adj.Diagonal != nil {
 		if err := w.CheckNeed(middleNeed(w.N, s)); err != nil {
 			return err
 		}
@@ -35,10 +35,10 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, middle, gr
 			return err
 		}
 	}
-	if err := contractVectors(ctx, w, adj, grad, diag); err != nil || middle == nil {
+	if err := contractVectors(ctx, w, adj, grad, diag); err != nil || adj.Diagonal == nil {
 		return err
 	}
-	return contractMiddle(ctx, w, middle, grad, diag)
+	return contractMiddle(ctx, w, adj.Diagonal, grad, diag)
 }
 
 // contractionFlops is the number of operations of a row in a contraction.

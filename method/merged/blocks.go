@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/kernel"
 )
 
 var _ device.BlockInverse = (*workspace)(nil)
@@ -84,43 +83,6 @@ func (w *workspace) invertBlocks(ctx context.Context, ends []int) error {
 		return err
 	}
 	w.blocks = blocks
-	return nil
-}
-
-// ContractBlocks implements [device.BlockInverse]. The middle term of the different points is EᵀME.
-func (w *workspace) ContractBlocks(ctx context.Context, adj device.Adjoint, middle *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) error {
-	if w.weights == nil {
-		return device.ErrStage
-	}
-	if err := device.CheckBlocks(adj, middle, w.N(), diag, grad, prog); err != nil {
-		return fmt.Errorf("merged: %w", err)
-	}
-	ends, err := wholeFolds(w.groups, middle.Ends)
-	if err != nil {
-		return err
-	}
-	if !w.groups.single() && (w.blocks == nil || !slices.Equal(w.blocks.Ends, ends)) {
-		if err := w.invertBlocks(ctx, ends); err != nil {
-			return err
-		}
-	}
-	merged := device.NewBlocks(ends)
-	eachFold(middle, merged, w.weights.sumBlock)
-	own, diagonal := w.adjoint(adj), make([]float64, w.groups.u())
-	if err := w.inner.ContractBlocks(ctx, own, merged, prog, theta, grad, diagonal); err != nil {
-		return err
-	}
-	w.diag(adj, own, diagonal, diag)
-	if !w.groups.single() {
-		scratch := make([]float64, w.N())
-		eachFold(middle, w.blocks, func(f blockPair) {
-			for k := f.group; k < f.group+f.u; k++ {
-				if len(w.groups.rows[k]) > 1 {
-					w.weights.addBlock(f, k, scratch, diag)
-				}
-			}
-		})
-	}
 	return nil
 }
 

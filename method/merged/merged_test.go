@@ -227,11 +227,8 @@ func scales(tab *table, w device.Workspace, adj device.Adjoint, middle []float64
 func contract(t testing.TB, tab *table, w device.Workspace, adj device.Adjoint, middle []float64) (grad, diag []float64) {
 	t.Helper()
 	grad, diag = make([]float64, tab.prog.NumParams), make([]float64, tab.n())
-	if middle == nil {
-		must.Do(t, w.Contract(t.Context(), adj, tab.prog, tab.theta, grad, diag))
-	} else {
-		must.Do(t, w.(device.DiagonalAdjoint).ContractDiagonal(t.Context(), adj, middle, tab.prog, tab.theta, grad, diag))
-	}
+	adj.Diagonal = middle
+	must.Do(t, w.Contract(t.Context(), adj, tab.prog, tab.theta, grad, diag))
 	return grad, diag
 }
 
@@ -312,13 +309,13 @@ func checkFolds(t *testing.T, tab *table, b device.Backend) {
 	for k, adj := range []device.Adjoint{{}, {Inv: 0.7, Outer: []float64{-0.5, 1}, Vectors: own.y}} {
 		results := func(w device.Workspace) (grad, diag, inverse []float64) {
 			grad, diag = make([]float64, own.prog.NumParams), make([]float64, own.n())
-			c := must.Get(device.Capability[device.BlockInverse](w, "blocks"))(t)
-			if k == 0 {
+			if c := must.Get(device.Capability[device.BlockInverse](w, "blocks"))(t); k == 0 {
 				blocks := device.NewBlocks(ends)
 				must.Do(t, c.InverseBlocks(t.Context(), blocks))
 				inverse = blocks.Elements
 			}
-			must.Do(t, c.ContractBlocks(t.Context(), adj, middle, own.prog, own.theta, grad, diag))
+			adj.Blocks = middle
+			must.Do(t, w.Contract(t.Context(), adj, own.prog, own.theta, grad, diag))
 			return grad, diag, inverse
 		}
 		grad, diag, inverse := results(got)

@@ -87,7 +87,7 @@ func TestFormAgain(t *testing.T) {
 	checkContractions(t, tab, got, want)
 	both := func(w device.Workspace) []float64 {
 		grad, diag := make([]float64, tab.prog.NumParams), make([]float64, n)
-		must.Do(t, w.(device.BlockInverse).ContractBlocks(t.Context(), device.Adjoint{}, middle, tab.prog, tab.theta, grad, diag))
+		must.Do(t, w.Contract(t.Context(), device.Adjoint{Blocks: middle}, tab.prog, tab.theta, grad, diag))
 		return slices.Concat(grad, diag)
 	}
 	compare(t, "blocks after Form", both(got), both(want), close1e10)

@@ -24,7 +24,7 @@ type workspace struct {
 }
 
 var (
-	_ device.DiagonalAdjoint    = (*workspace)(nil)
+	_ device.InverseDiagonal    = (*workspace)(nil)
 	_ device.JointCovariance    = (*workspace)(nil)
 	_ device.DerivativeProducts = (*workspace)(nil)
 	_ device.ThreadLimiter      = (*workspace)(nil)

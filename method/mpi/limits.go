@@ -9,6 +9,9 @@ import (
 	"gpfit/kernel"
 )
 
+// errMiddle is the error for adjoints with a middle term.
+var errMiddle = &device.UnsupportedError{Method: Name, What: "leave-one-out; the method dense does"}
+
 // supports returns the error for what the method has neither on processors nor on cards.
 func supports(w device.Workload, ranks int) error {
 	what := ""
@@ -16,7 +19,7 @@ func supports(w device.Workload, ranks int) error {
 	case w.Blocks != nil:
 		what = "blocks of the inverse, which folds and places of several rows need; the method dense does"
 	case w.Diagonal:
-		what = "leave-one-out; the method dense does"
+		return errMiddle
 	case w.Factor:
 		what = "a factor of the covariance matrix; the method dense does"
 	case w.Program != nil && ranks > 1:

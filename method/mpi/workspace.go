@@ -179,6 +179,9 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 
 // Contract implements [device.Workspace].
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	if adj.HasMiddle() {
+		return errMiddle
+	}
 	if !w.formed {
 		return device.ErrStage
 	}

@@ -168,6 +168,9 @@ func (w *workspace) ended(err error) error {
 
 // Contract implements [device.Workspace].
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	if adj.HasMiddle() {
+		return errMiddle
+	}
 	ready := w.inverted
 	if !ready {
 		if err := w.restore(ctx); err != nil {

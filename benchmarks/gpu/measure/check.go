@@ -66,7 +66,7 @@ func (j *job) diagonals(p *likelihood, w device.DenseWorkspace, x []float64, col
 		return err
 	}
 	start := time.Now()
-	if err := w.ContractDiagonal(j.ctx, device.Adjoint{}, signs, p.prog, p.theta, make([]float64, len(p.theta)), middle); err != nil {
+	if err := w.Contract(j.ctx, device.Adjoint{Diagonal: signs}, p.prog, p.theta, make([]float64, len(p.theta)), middle); err != nil {
 		return err
 	}
 	r["seconds_middle"] = time.Since(start).Seconds()

@@ -81,8 +81,8 @@ func Evaluate(t testing.TB, w device.Workspace, p *Instance, rng *rand.Rand, sum
 	must.Do(t, w.(device.InverseDiagonal).InverseDiagonal(ctx, diag))
 	r.Add("diagonal of the inverse", diag...)
 	clear(grad)
-	adj = device.Adjoint{Inv: 0.3, Outer: Normals(rng, 2), Vectors: Normals(rng, 2*n)}
-	must.Do(t, w.(device.DiagonalAdjoint).ContractDiagonal(ctx, adj, Normals(rng, n), p.Prog, p.Theta, grad, diag))
+	adj = device.Adjoint{Inv: 0.3, Outer: Normals(rng, 2), Vectors: Normals(rng, 2*n), Diagonal: Normals(rng, n)}
+	must.Do(t, w.Contract(ctx, adj, p.Prog, p.Theta, grad, diag))
 	r.Add("gradient with a middle term", grad...)
 	if sum {
 		r.Add("sum of the diagonal with a middle term", floats.Sum(diag))

@@ -64,7 +64,7 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 // capabilities are the method's capabilities.
 type capabilities interface {
 	device.Workspace
-	device.DiagonalAdjoint
+	device.InverseDiagonal
 	device.BlockInverse
 }
 

@@ -84,8 +84,12 @@ func (b Base) CheckPoints(ctx context.Context, x *kernel.Points, plan device.Pla
 	return plan.Check(b.Info())
 }
 
-// unequalNoise names the capability that a method with one noise variance for all rows lacks.
-const unequalNoise = "noise that differs between rows; the method dense does"
+// unequalNoise names the capability that a method with one noise variance for all rows lacks, and noBlocks one that all
+// of these methods lack.
+const (
+	unequalNoise = "noise that differs between rows; the method dense does"
+	noBlocks     = "blocks of the inverse, which folds and places of several rows need; the method dense does"
+)
 
 // backend is a [Method] on the host.
 type backend struct {
@@ -101,7 +105,7 @@ func (b backend) Supports(w device.Workload) error {
 	case b.of.OneNoise && w.NoiseByRow:
 		what = unequalNoise
 	case w.Blocks != nil:
-		what = "blocks of the inverse, which folds and places of several rows need; the method dense does"
+		what = noBlocks
 	case w.Factor:
 		what = "a factor of the covariance matrix; the method dense does"
 	case w.Program == nil && w.N > 0:

@@ -16,9 +16,8 @@ type Engine interface {
 	// Form also returns log|Σ|.
 	Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) (logDet float64, err error)
 	Solve(ctx context.Context, b []float64, m int) error
-	// Contract contracts adj, with the middle term Σ⁻¹·diag(middle)·Σ⁻¹ unless middle is nil, at the parameters of Form. diag
-	// is 0.
-	Contract(ctx context.Context, adj device.Adjoint, middle, grad, diag []float64) error
+	// Contract contracts adj, whose middle term has no blocks, at the parameters of Form. diag is 0.
+	Contract(ctx context.Context, adj device.Adjoint, grad, diag []float64) error
 	Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error
 	device.InverseDiagonal
 	device.JointCovariance
@@ -63,7 +62,7 @@ type Workspace struct {
 
 var (
 	_ device.Workspace          = (*Workspace)(nil)
-	_ device.DiagonalAdjoint    = (*Workspace)(nil)
+	_ device.InverseDiagonal    = (*Workspace)(nil)
 	_ device.JointCovariance    = (*Workspace)(nil)
 	_ device.DerivativeProducts = (*Workspace)(nil)
 	_ device.ThreadLimiter      = (*Workspace)(nil)
@@ -191,23 +190,14 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	if err := w.ready(ctx, true, adj.CheckSizes(w.N(), diag, grad, prog), prog, theta); err != nil {
 		return err
 	}
-	return w.contract(ctx, adj, nil, prog, theta, grad, diag)
-}
-
-// ContractDiagonal implements [device.DiagonalAdjoint].
-func (w *Workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	if err := w.ready(ctx, true, device.CheckDiagonal(adj, middle, w.N(), diag, grad, prog), prog, theta); err != nil {
-		return err
-	}
-	return w.contract(ctx, adj, middle, prog, theta, grad, diag)
-}
-
-func (w *Workspace) contract(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	if !w.prog.Same(prog) || !slices.Equal(w.theta, theta) {
+	switch {
+	case adj.Blocks != nil:
+		return &device.UnsupportedError{Method: w.Method(), What: noBlocks}
+	case !w.prog.Same(prog) || !slices.Equal(w.theta, theta):
 		return &device.UnsupportedError{Method: w.Method(), What: "a contraction at other parameters than those of Form"}
 	}
 	clear(diag)
-	return w.ended(ctx, w.engine.Contract(ctx, adj, middle, grad, diag))
+	return w.ended(ctx, w.engine.Contract(ctx, adj, grad, diag))
 }
 
 // Predict implements [device.Workspace].
