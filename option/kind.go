@@ -64,13 +64,9 @@ var (
 	Memory  = ValueKind{Name: "amount of memory", Go: "*Bytes", split: whole, read: readBytes}                              // int64
 )
 
-// parsed returns a kind of texts whose values have the type that parse returns, or their zero
-// value for an empty text.
+// parsed returns a kind of texts whose values have the type that parse returns.
 func parsed[T any](kind ValueKind, parse func(text string) (T, error)) ValueKind {
 	kind.read = func(o *Option, e Item) (any, error) {
-		if e.Value == "" {
-			return *new(T), nil
-		}
 		value, err := parse(e.Value)
 		if err != nil {
 			return nil, o.wrong(e.Value, "%v", err)
@@ -78,6 +74,16 @@ func parsed[T any](kind ValueKind, parse func(text string) (T, error)) ValueKind
 		return value, nil
 	}
 	return kind
+}
+
+// orNone returns a function that returns the zero value for an empty text, and otherwise parses it.
+func orNone[T any](parse func(text string) (T, error)) func(text string) (T, error) {
+	return func(text string) (value T, err error) {
+		if text != "" {
+			value, err = parse(text)
+		}
+		return value, err
+	}
 }
 
 // readChoice reads a word; an empty text stands for the default.

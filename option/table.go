@@ -104,7 +104,7 @@ func dataOptions() Entries {
 			Help: "column of labels: rows with the same label stay together in hold-outs and folds"},
 		{Name: "blocks", Kind: Truth, Group: Data, Field: "Fit.Blocks", Places: in(models, "path", Spec), Rules: heldOut,
 			Help: "take consecutive rows instead of random ones: the last rows as hold-out, and blocks of rows as folds"},
-		{Name: "split-mask", Kind: parsed(File, splitMask), Group: Data, Places: in(choices, "fit", "profile", "path"), Placeholder: "FILE[:COLUMN]",
+		{Name: "split-mask", Kind: parsed(File, orNone(splitMask)), Group: Data, Places: in(choices, "fit", "profile", "path"), Placeholder: "FILE[:COLUMN]",
 			Help: "table with 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COLUMN is a name or index",
 			Set: func(v *Values, value any) {
 				mask := value.([2]string)

@@ -206,6 +206,8 @@ func TestRange(t *testing.T) {
 		{"posterior-warmup", "0", "option posterior-warmup 0: must be from 1 to 100000"},
 		{"posterior-draws", "0", "option posterior-draws 0: must be from 1 to 100000"},
 		{"folds", "1", "option folds 1: must be at least 2"},
+		{"noise-floor", "", "option noise-floor: must be none or a positive number"},
+		{"mean-prior", "", "option mean-prior: must be a positive variance in scaled units, or tuned"},
 		{"noise-floor", "0", "option noise-floor 0: must be none or a positive number"},
 		{"noise-floor", "1e-3:kW", "option noise-floor 1e-3:kW: must be none or a positive number, the variance in scaled units, or a number followed by :original"},
 		{"max-jitter", "nan", "option max-jitter nan: must be a nonnegative number"},

@@ -78,7 +78,7 @@ func kernelOptions() Entries {
 				return nil
 			}},
 		start(show, Points, "value of a parameter"),
-		{Name: "range", Kind: parsed(Text, parseRange), Group: Points, Field: "Kernel.Range", Places: show, Placeholder: "LO:HI",
+		{Name: "range", Kind: parsed(Text, orNone(parseRange)), Group: Points, Field: "Kernel.Range", Places: show, Placeholder: "LO:HI",
 			Help: "range of x; distances go from 0 to HI"},
 		{Name: "columns", Kind: Whole, Group: Points, Field: "Kernel.Columns", Places: show, Default: "1", Least: 1, Most: maxShowColumns,
 			Help: "number of columns of x"},
@@ -94,7 +94,7 @@ func kernelOptions() Entries {
 		{Name: "unconditional", Kind: Truth, Group: Prior, Field: "Sample.Unconditional", Places: sample,
 			Rules: []Constraint{{Excludes: []string{"prior"}, Text: "option unconditional needs a MODEL: leave it out with option prior"}},
 			Help:  "draw from the model's prior"},
-		{Name: "grid", Kind: parsed(Text, parseGrid), Group: Prior, Field: "Sample.Grid", Places: sample, Placeholder: "LO:HI:COUNT",
+		{Name: "grid", Kind: parsed(Text, orNone(parseGrid)), Group: Prior, Field: "Sample.Grid", Places: sample, Placeholder: "LO:HI:COUNT",
 			Help: "equally spaced rows of one feature instead of DATA"},
 	}
 }
@@ -193,7 +193,7 @@ func plotOptions() Entries {
 	return append(all,
 		Option{Name: "plot-title", Kind: Text, Group: OutputFile, Field: "Plot.Title", Places: pictured, Placeholder: "TITLE", Rules: needed,
 			Help: "title of the plot, instead of a sentence that says what it shows"},
-		Option{Name: "size", Kind: parsed(Text, textform.ParseSize), Group: OutputFile, Field: "Plot.Size", Places: pictured, Placeholder: "SIZE", Rules: needed,
+		Option{Name: "size", Kind: parsed(Text, orNone(textform.ParseSize)), Group: OutputFile, Field: "Plot.Size", Places: pictured, Placeholder: "SIZE", Rules: needed,
 			Help: "size of the plot in centimetres, such as 16x11, or with a unit as in 800x600px"},
 		Option{Name: "plot-by", Kind: Column, Group: OutputFile, Field: "Plot.By", Places: []string{"predict"}, Placeholder: "NAME",
 			Rules: append([]Constraint{{Excludes: []string{"plot-column"}, Text: "option plot-by shows the rows of DATA, and option plot-column the effect of columns: give one of them"}}, needed...),
