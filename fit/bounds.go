@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
@@ -305,8 +305,7 @@ func testBounds(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuni
 	var objective descent.Func = s
 	if j.N() > boundRows {
 		t.rows = subsetRows
-		rows := rand.New(rand.NewPCG(j.Options.Settings.Seed, 0x626f756e64)).Perm(j.N())[:subsetRows]
-		slices.Sort(rows)
+		rows := matrixrows.DrawRows(j.N(), subsetRows, j.Options.Settings.Seed, 0x626f756e64)
 		part, err := w.Open(ctx, 0, rows)
 		if errors.Is(err, hyperopt.ErrUndetermined) {
 			return t, nil

@@ -217,6 +217,12 @@ type Mean struct {
 	LeastSquares bool `json:"least_squares"`
 }
 
+// Named returns the text with the names of columns in place of indices. Errors are [*mean.ParseError].
+func (m *Mean) Named(columns []string) (string, error) {
+	e, err := mean.Parse(m.Text, columns)
+	return e.Text(columns), err
+}
+
 // Target is one of several targets that share inputs, kernel and noise; each
 // has its own units and coefficients of the mean.
 type Target struct {

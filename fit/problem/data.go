@@ -54,12 +54,8 @@ type Data struct {
 }
 
 // checked returns the data with default names in place of missing ones. It returns a
-// [*DataError] if the parts do not have the same number of rows or columns, or if an
-// input or target is not finite.
+// [*DataError] if an input or target is not finite.
 func (d Data) checked() (Data, error) {
-	if err := d.checkShape(); err != nil {
-		return d, err
-	}
 	d.FeatureNames = d.Names()
 	if d.TargetName == "" && d.TargetNames == nil {
 		d.TargetName = "y"

@@ -37,19 +37,15 @@ func MethodsOf(asked device.Method, methods []device.Method, o Options) []device
 
 // partition divides the rows of a sample among the experts of the options; nil without
 // experts. It adds warnings about clusters that it changed to the sample.
-func (o Options) partition(s *Sample) (*experts.Partition, error) {
+func (o *resolved) partition(s *Sample) (*experts.Partition, error) {
 	if o.Experts == "" {
 		return nil, nil
 	}
-	clusters, err := experts.ParseMethod(o.Experts)
-	if err != nil {
-		return nil, err
-	}
-	if clusters > s.N()/2 {
+	if o.clusters > s.N()/2 {
 		return nil, OptionErrorf("experts", o.Experts, "there are %d training rows, which is fewer than two for each cluster", s.N())
 	}
 	rows := s.Scalings[0].Inputs(s.X)
-	p := experts.NewPartition(rows, s.N(), s.D(), experts.PartitionOptions{Clusters: clusters, MaxRows: o.ExpertRows, Combine: o.Combine, Seed: o.Settings.Seed})
+	p := experts.NewPartition(rows, s.N(), s.D(), experts.PartitionOptions{Clusters: o.clusters, MaxRows: o.ExpertRows, Combine: o.Combine, Seed: o.Settings.Seed})
 	limit := o.ExpertRows
 	for _, w := range []struct {
 		given bool
@@ -57,7 +53,7 @@ func (o Options) partition(s *Sample) (*experts.Partition, error) {
 	}{
 		{p.Split > 0, fmt.Sprintf("clusters with too many rows for one expert were divided again: there are %d experts, of up to %d rows (option expert-rows sets the limit)", len(p.Sizes), p.Largest())},
 		{p.Merged > 0, fmt.Sprintf("rows of clusters that are too small for an expert went to others (%d): there are %d experts", p.Merged, len(p.Sizes))},
-		{len(p.Sizes) < clusters && p.Merged == 0, fmt.Sprintf("the rows have only %d different values: there are %[1]d experts", len(p.Sizes))},
+		{len(p.Sizes) < o.clusters && p.Merged == 0, fmt.Sprintf("the rows have only %d different values: there are %[1]d experts", len(p.Sizes))},
 		{limit > 0 && p.Largest() > limit, fmt.Sprintf("an expert has %d rows, more than option expert-rows %d allows: its rows are the same in all columns", p.Largest(), limit)},
 	} {
 		if w.given {

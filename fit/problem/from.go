@@ -15,58 +15,70 @@ import (
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
-	"gpfit/mean"
 )
 
-// fromModel returns the options with what they leave open taken from Options.From: the
-// model's expressions, scaling, noise and its floor, ties, priors and objective.
-func (o Options) fromModel() (Options, error) {
+// fromModel takes what the options leave open from Options.From: the model's expressions, scaling, noise and
+// its floor, ties, priors and objective.
+func (o *resolved) fromModel() (err error) {
 	m := o.From
 	if m == nil {
-		return o, nil
+		return nil
 	}
-	earlier, err := earlierFit(m)
-	if err != nil {
-		return o, err
+	if o.earlier, err = earlierFit(m); err != nil {
+		return err
 	}
 	if o.Kernels == nil {
 		o.Kernels = m.Kernels
 	}
-	if o.autoMean() {
-		if o, err = o.meanOf(m); err != nil {
-			return o, err
-		}
+	if m.NoiseVariance == 0 && len(m.Noise.Labels) == 0 && !o.namesNoise() {
+		o.NoNoise = true
+	}
+	o.fromFit(o.earlier)
+	if o.Settings.Coarse == "" && o.Settings.Restarts == 0 {
+		// The start is an optimum on similar rows, which subsets would leave.
+		o.Settings.Coarse = hyperopt.CoarseOff
 	}
 	if o.Auto() {
 		o.Kernel = m.KernelText()
+	}
+	if o.autoMean() {
+		if o.Mean, err = m.Mean.Named(m.FeatureNames); err != nil {
+			return OptionErrorf("from", "", "the mean function of the model: %v", err)
+		}
+		if o.MeanFit == MeanAuto && len(m.Mean.Basis) > 0 {
+			if o.MeanFit = MeanFree; m.Mean.LeastSquares {
+				o.MeanFit = MeanGLS
+			}
+		}
 	}
 	o.Standardize = cmp.Or(o.Standardize, m.Scaling.Standardize())
 	if t := m.Scaling.Transform; t != nil {
 		o.TargetTransform = cmp.Or(o.TargetTransform, t.Kind)
 	}
-	if m.NoiseVariance == 0 && len(m.Noise.Labels) == 0 && !o.namesNoise() {
-		o.NoNoise = true
-	}
-	if o.Settings.Coarse == "" && o.Settings.Restarts == 0 {
-		// The start is an optimum on similar rows, which subsets would leave.
-		o.Settings.Coarse = hyperopt.CoarseOff
-	}
-	return o.fromFit(earlier)
+	return nil
 }
 
 // fitted has the fields of a model's report that a fit from it uses; see summary.Report.
 type fitted struct {
-	N             int               `json:"n"`
-	ObjectiveName string            `json:"objective_name"`
-	Priors        map[string]string `json:"priors"`
-	Tied          map[string]string `json:"tied"`
-	Robust        *struct{}         `json:"robust"`
-	NoiseFloor    NoiseFloor        `json:"noise_floor_option"`
+	N             int                  `json:"n"`
+	ObjectiveName string               `json:"objective_name"`
+	Priors        map[string]priorText `json:"priors"`
+	Tied          map[string]string    `json:"tied"`
+	Robust        *struct{}            `json:"robust"`
+	NoiseFloor    NoiseFloor           `json:"noise_floor_option"`
 	StdErrors     *struct {
 		Names   []string    `json:"names"`
 		Hessian [][]float64 `json:"hessian"`
 		Failure string      `json:"failure"`
 	} `json:"std_errors"`
+}
+
+// priorText is a prior that reports have as a text.
+type priorText struct{ graph.Prior }
+
+func (p *priorText) UnmarshalText(text []byte) (err error) {
+	p.Prior, err = graph.ParsePrior(string(text))
+	return err
 }
 
 // earlierFit reads the report of a model; the result is empty if it has none.
@@ -83,24 +95,9 @@ func earlierFit(m *gp.Model) (fitted, error) {
 	return record.Report, nil
 }
 
-// meanOf takes the mean function of a model, and how its coefficients were found.
-func (o Options) meanOf(m *gp.Model) (Options, error) {
-	e, err := mean.Parse(m.Mean.Text, m.FeatureNames)
-	if err != nil {
-		return o, OptionErrorf("from", "", "the mean function of the model: %v", err)
-	}
-	o.Mean = e.Text(m.FeatureNames)
-	if o.MeanFit == MeanAuto && len(m.Mean.Basis) > 0 {
-		if o.MeanFit = MeanFree; m.Mean.LeastSquares {
-			o.MeanFit = MeanGLS
-		}
-	}
-	return o, nil
-}
-
 // fromFit takes the ties, the priors, the noise floor and the objective of an earlier fit, except priors
 // of parameters that have one in the options.
-func (o Options) fromFit(r fitted) (Options, error) {
+func (o *resolved) fromFit(r fitted) {
 	if o.Objective == "" && r.ObjectiveName != "" {
 		o.Objective = Criterion(strings.TrimSuffix(r.ObjectiveName, WithPrior))
 	}
@@ -114,18 +111,11 @@ func (o Options) fromFit(r fitted) (Options, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Priors)) {
-		text := r.Priors[name]
 		base, _, _ := strings.Cut(name, "[")
-		if slices.ContainsFunc(o.Priors, func(p ParameterPrior) bool { return p.Name == name || p.Name == base }) {
-			continue
+		if !slices.ContainsFunc(o.Priors, func(p ParameterPrior) bool { return p.Name == name || p.Name == base }) {
+			o.Priors = append(slices.Clip(o.Priors), ParameterPrior{name, r.Priors[name].Prior})
 		}
-		density, err := graph.ParsePrior(text)
-		if err != nil {
-			return o, OptionErrorf("from", "", "the prior of %s in the model: %v", name, err)
-		}
-		o.Priors = append(slices.Clip(o.Priors), ParameterPrior{name, density})
 	}
-	return o, nil
 }
 
 // named lists the names that options give values, bounds or priors.
@@ -264,15 +254,11 @@ func (p *application) columnOf(c int) int {
 	return slices.IndexFunc(from.Columns, func(f int) bool { return from.FeatureNames[f] == name })
 }
 
-// metricFrom returns the Hessian that the report of a model has, for the parameters of
+// metricFrom returns the Hessian that the report of an earlier fit has, for the parameters of
 // the job and scaled to its number of rows; nil if it has none.
-func (p *ParameterList) metricFrom(from *gp.Model, rows int) descent.Metric {
-	if from == nil {
-		return nil
-	}
-	earlier, err := earlierFit(from)
+func (p *ParameterList) metricFrom(earlier fitted, rows int) descent.Metric {
 	e := earlier.StdErrors
-	if err != nil || e == nil || e.Failure != "" {
+	if e == nil || e.Failure != "" {
 		return nil
 	}
 	metric := p.Metric(e.Names, e.Hessian)

@@ -3,7 +3,6 @@ package problem
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 
@@ -26,9 +25,6 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 	if d.Test != nil {
 		return d, nil, OptionErrorf("holdout", "", "cannot be combined with a split mask, which names the held-out rows")
 	}
-	if err := d.checkShape(); err != nil {
-		return d, nil, err
-	}
 	units, what := unitsOf(d.N, d.Group), "rows"
 	if d.Group != nil {
 		what = "groups"
@@ -44,8 +40,7 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 	if o.Blocks {
 		units, held.Seed = units[len(units)-count:], 0
 	} else {
-		order := rand.New(rand.NewPCG(o.Settings.Seed, holdOutStream)).Perm(len(units))[:count]
-		units = matrixrows.Values(units, order)
+		units = matrixrows.Draw(units, count, o.Settings.Seed, holdOutStream)
 	}
 	d.Test = make([]bool, d.N)
 	for _, row := range slices.Concat(units...) {

@@ -44,20 +44,20 @@ func (p MeanPrior) String() string {
 	return strconv.FormatFloat(p.Variance, 'g', -1, 64)
 }
 
-// withMeanPrior returns the options of the same model without a mean function: with the prior β ~ N(0, s²I) of the
+// withMeanPrior makes the options those of the same model without a mean function: with the prior β ~ N(0, s²I) of the
 // coefficients, a process with covariance k and mean h(x)ᵀβ is a process with mean 0 and the covariance
 // k(x, x′) + s² h(x)ᵀh(x′) (RW, eq. 2.39 and 2.40). Each basis function becomes a term of the kernel, with s² for its
 // signal variance; all linear functions together are one term.
-func (o Options) withMeanPrior(s *Sample) (Options, error) {
+func (o *resolved) withMeanPrior(s *Sample) error {
 	prior := o.MeanPrior
 	if prior == (MeanPrior{}) {
 		if o.Kernel == NoKernel {
-			return o, OptionErrorf("kernel", NoKernel, "leaves noise alone: it needs option mean-prior, whose basis functions explain the targets")
+			return OptionErrorf("kernel", NoKernel, "leaves noise alone: it needs option mean-prior, whose basis functions explain the targets")
 		}
-		return o, nil
+		return nil
 	}
-	wrong := func(format string, args ...any) (Options, error) {
-		return o, OptionErrorf("mean-prior", prior.String(), format, args...)
+	wrong := func(format string, args ...any) error {
+		return OptionErrorf("mean-prior", prior.String(), format, args...)
 	}
 	switch {
 	case !prior.Tuned && !prior.known():
@@ -69,22 +69,18 @@ func (o Options) withMeanPrior(s *Sample) (Options, error) {
 	case o.MeanFit != MeanAuto:
 		return wrong("coefficients with a prior are integrated out: leave out option mean-fit")
 	}
-	functions, err := mean.Parse(o.meanText(), s.Features)
+	basis, err := o.mean.Basis(s.Points, s.Columns)
 	if err != nil {
-		return o, err
-	}
-	basis, err := functions.Basis(s.Points, s.Columns)
-	if err != nil {
-		return o, OptionErrorf("mean", functions.Text(s.Features), "%v", s.named(err))
+		return OptionErrorf("mean", o.mean.Text(s.Features), "%v", s.named(err))
 	}
 	if len(basis) == 0 {
 		return wrong("the mean zero has no coefficients; give option mean another one")
 	}
-	first, err := o.addTerms(s, basisTerms(basis))
+	first, err := o.addTerms(s.Features, basisTerms(basis))
 	if err != nil {
-		return o, err
+		return err
 	}
-	o.MeanPrior, o.Mean = MeanPrior{}, "zero"
+	o.MeanPrior, o.Mean, o.mean = MeanPrior{}, "zero", nil
 	for i, name := range first {
 		switch {
 		case !prior.Tuned:
@@ -93,29 +89,23 @@ func (o Options) withMeanPrior(s *Sample) (Options, error) {
 			o.Ties = append(slices.Clip(o.Ties), Tie{Name: name, Source: first[0]})
 		}
 	}
-	return o, nil
+	return nil
 }
 
 // addTerms adds terms to the kernel and returns the names of their signal variances.
-func (o *Options) addTerms(s *Sample, terms []string) (variances []string, err error) {
-	before := 0
-	if o.Kernel == NoKernel {
-		o.Kernel = strings.Join(terms, " + ")
-	} else {
-		own, err := (kernel.Parser{Families: o.Kernels, Columns: s.Features}).Parse(o.Kernel)
-		if err != nil {
-			return nil, err
-		}
-		if o.ARD {
-			own = kernel.WithARD(own)
-		}
+func (o *resolved) addTerms(columns, terms []string) (variances []string, err error) {
+	before, all := 0, terms
+	if o.kernel != nil {
 		before = 1
-		if sum, ok := own.(kernel.Sum); ok {
+		if sum, ok := o.kernel.(kernel.Sum); ok {
 			before = len(sum)
 		}
-		o.Kernel = strings.Join(append([]string{kernel.Text(own, s.Features)}, terms...), " + ")
+		all = append([]string{kernel.Text(o.kernel, columns)}, terms...)
 	}
-	o.ARD = false // the terms have no lengthscales
+	o.Kernel, o.ARD = strings.Join(all, " + "), false // the terms have no lengthscales
+	if o.kernel, err = o.parser(columns).Parse(o.Kernel); err != nil {
+		return nil, err
+	}
 	if before+len(terms) == 1 {
 		return []string{"signal_variance"}, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -39,17 +38,11 @@ func CheckKernelText(text string) error {
 	return kernel.CheckText(text)
 }
 
-// newModel parses the options' expressions for the columns of a sample.
-func newModel(s *Sample, o Options) (*Model, error) {
-	m := &Model{}
-	var err error
-	if m.expr, err = (kernel.Parser{Families: o.Kernels, Columns: s.Features}).Parse(o.kernelText()); err != nil {
-		return nil, err
-	}
-	if o.ARD {
-		m.expr = kernel.WithARD(m.expr)
-	}
+// newModel compiles the options' expressions for the columns of a sample.
+func newModel(s *Sample, o *resolved) (*Model, error) {
+	m := &Model{expr: o.kernel, Mean: o.mean}
 	m.fixZeros(o.Fix)
+	var err error
 	if m.program, err = kernel.Compile(m.expr, s.Columns); err != nil {
 		if len(s.Columns) < s.Data.D {
 			// The kernel may name a column that was left out.
@@ -60,7 +53,7 @@ func newModel(s *Sample, o Options) (*Model, error) {
 	if m.Terms, err = kernel.Terms(m.expr, s.Columns); err != nil {
 		return nil, err
 	}
-	return m, m.addMean(s, o.meanText(), o.MeanFit, o.named())
+	return m, m.addMean(s, o.MeanFit, o.named())
 }
 
 // fixZeros makes the offsets that the options fix at 0 constants of the kernel.
@@ -74,34 +67,29 @@ func (m *Model) fixZeros(fix []Assignment) {
 
 // addMean evaluates the mean function at the points and checks that its coefficients
 // are determined.
-func (m *Model) addMean(s *Sample, text string, how MeanFit, names []string) error {
-	var err error
-	if m.Mean, err = mean.Parse(text, s.Features); err != nil {
-		return err
-	}
-	if m.Basis, err = m.Mean.Basis(s.Points, s.Columns); err == nil {
-		err = m.Basis.CheckRank(m.Basis.Evaluate(s.Points))
-	}
-	if err != nil {
+func (m *Model) addMean(s *Sample, how MeanFit, names []string) (err error) {
+	if m.Basis, err = determined(m.Mean, s); err != nil {
 		return OptionErrorf("mean", m.Mean.Text(s.Features), "%v", s.named(err))
 	}
 	named := m.namedCoefficient(s, names)
 	if s.Data.TargetNames != nil && (named != "" || how == MeanFree) {
 		return OptionErrorf("", "", "with several targets, gpfit finds the coefficients of the mean by least squares for each target: they cannot be set, fixed, bounded or free")
 	}
-	switch how {
-	case MeanAuto:
-		m.MeanFree = named != ""
-	case MeanFree:
-		m.MeanFree = true
-	case MeanGLS:
-		if named != "" {
-			return OptionErrorf("", "", "%s is a coefficient of the mean, which option mean-fit gls finds by least squares: leave out one of the two", named)
-		}
-	default:
-		return OptionErrorf("mean-fit", strconv.Quote(string(how)), "must be gls or free")
+	if named != "" && how == MeanGLS {
+		return OptionErrorf("", "", "%s is a coefficient of the mean, which option mean-fit gls finds by least squares: leave out one of the two", named)
 	}
+	m.MeanFree = named != "" || how == MeanFree
 	return nil
+}
+
+// determined returns the basis of a mean function, whose coefficients the rows of a sample determine. Errors include
+// [*mean.RankError].
+func determined(e mean.Expr, s *Sample) (mean.Basis, error) {
+	basis, err := e.Basis(s.Points, s.Columns)
+	if err == nil {
+		err = basis.CheckRank(basis.Evaluate(s.Points))
+	}
+	return basis, err
 }
 
 // rowsByCoefficient is the number of rows for each coefficient from which a fit considers a linear mean by
@@ -126,10 +114,7 @@ func LinearMean(o Options, s *Sample) (text string, without []string) {
 		if err != nil {
 			return "", nil
 		}
-		basis, err := e.Basis(s.Points, s.Columns)
-		if err == nil {
-			err = basis.CheckRank(basis.Evaluate(s.Points))
-		}
+		basis, err := determined(e, s)
 		rank, ok := errors.AsType[*mean.RankError](err)
 		if !ok {
 			return e.Text(s.Features), without

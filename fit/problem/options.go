@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gpfit/device"
@@ -176,24 +175,8 @@ const (
 // Auto reports whether the fit chooses the kernel.
 func (o Options) Auto() bool { return o.Kernel == "" || o.Kernel == AutoKernel }
 
-// kernelText returns the text form of the kernel if nothing is chosen.
-func (o Options) kernelText() string {
-	if o.Auto() {
-		return DefaultKernel
-	}
-	return o.Kernel
-}
-
 // autoMean reports whether the fit may choose the mean function.
 func (o Options) autoMean() bool { return o.Mean == "" || o.Mean == AutoMean }
-
-// meanText returns the text form of the mean function if nothing is chosen.
-func (o Options) meanText() string {
-	if o.autoMean() {
-		return DefaultMean
-	}
-	return o.Mean
-}
 
 // Events are the functions that a job calls while it computes. Each may be nil. They do not
 // change the result, except for a fallback device.
@@ -333,94 +316,6 @@ func (c Criterion) Workload(n, d int, folds []int) device.Workload {
 		return device.Workload{N: n, D: d, Blocks: folds}
 	}
 	return device.Workload{N: n, D: d, Diagonal: c.LeavesOut()}
-}
-
-// refusal says what is wrong with the value of an option, if it is wrong.
-type refusal struct {
-	wrong              bool
-	option, value, msg string
-}
-
-// firstOf returns an [*OptionError] for the first refusal.
-func firstOf(all []refusal) error {
-	for _, m := range all {
-		if m.wrong {
-			return OptionErrorf(m.option, m.value, "%s", m.msg)
-		}
-	}
-	return nil
-}
-
-// checked returns the options with the objective filled in, and what to scale.
-func (o Options) checked() (Options, gp.Standardize, error) {
-	how, err := gp.ParseStandardize(string(o.Standardize))
-	if err != nil {
-		return o, how, OptionErrorf("standardize", "", "%v", err)
-	}
-	o.Objective = cmp.Or(o.Objective, NLML)
-	drawn := o.Posterior != NoPosterior
-	if o.Posterior = cmp.Or(o.Posterior, AutoPosterior); !drawn {
-		o.Posterior = ""
-	}
-	if o.TargetTransform == transform.None {
-		o.TargetTransform = ""
-	}
-	drawn = drawn && o.Posterior != AutoPosterior
-	number, s := strconv.Itoa, o.Settings
-	refusals := []refusal{
-		{!slices.Contains(Criteria(), o.Objective), "objective", strconv.Quote(string(o.Objective)), "must be nlml, loo, loo-rmse, lopo, lopo-rmse, cv or cv-rmse"},
-		{o.Folds < 0 || o.Folds == 1, "folds", number(o.Folds), "must be at least 2, or 0 for the default"},
-		{o.StdErrors && o.Objective.Predictive(), "std-errors", "", "the Hessian of a score of predictions is not the parameters' precision; use option objective nlml"},
-		{s.Coarse != "" && !slices.Contains(hyperopt.Coarses(), s.Coarse), "coarse", string(s.Coarse), "must be auto, on, off or check"},
-		{s.Restarts < 0 || s.Restarts > hyperopt.MaxRestarts, "restarts", number(s.Restarts), fmt.Sprintf("must be from 0 to %d", hyperopt.MaxRestarts)},
-		{NotFinite(s.ToleranceNats), "tolerance-nats", strconv.FormatFloat(s.ToleranceNats, 'g', -1, 64), "must be a finite number"},
-		{s.MaxEvaluations < 0, "max-evals", number(s.MaxEvaluations), "must not be negative"},
-		{drawn && !slices.Contains(PosteriorMethods(), o.Posterior), "posterior", strconv.Quote(string(o.Posterior)), "must be auto, none, laplace or hmc"},
-		{drawn && o.Objective.LeavesOut(), "posterior", string(o.Posterior), "a leave-one-out score is not a likelihood; use option objective nlml"},
-		{o.Robust && o.Objective.Predictive(), "robust", "", "the likelihood decides which rows do not fit; use option objective nlml"},
-		{o.Robust && o.Experts != "", "robust", "", "local experts each see only a part of the rows: leave out one of the two options"},
-	}
-	for _, v := range []struct {
-		name  string
-		value int
-	}{{"posterior-chains", o.PosteriorChains}, {"posterior-draws", o.PosteriorDraws}, {"posterior-warmup", o.PosteriorWarmup}} {
-		refusals = append(refusals, refusal{v.value < 0, v.name, number(v.value), "must not be negative"},
-			refusal{v.value > 0 && !drawn, v.name, number(v.value), "needs option posterior laplace or hmc"})
-	}
-	if total := o.Chains() * o.Draws(); drawn && total > mostDraws {
-		refusals = append(refusals, refusal{true, "posterior-draws", number(o.Draws()), fmt.Sprintf("makes %d draws of %d chains; the largest number is %d", total, o.Chains(), mostDraws)})
-	}
-	err = firstOf(slices.Concat(refusals, o.expertRefusals(), o.transformRefusals()))
-	if !o.Objective.LeavesFoldsOut() { // the identity of other fits does not include them
-		o.Folds, o.FoldSeed = 0, 0
-	}
-	return o, how, err
-}
-
-// expertRefusals lists what may be wrong with the options of local experts.
-func (o Options) expertRefusals() []refusal {
-	given := o.Experts != ""
-	_, clusters := experts.ParseMethod(o.Experts)
-	combine := o.Combine.Check()
-	rows := strconv.Itoa(o.ExpertRows)
-	const needs = "needs option experts"
-	return []refusal{
-		{!given && o.Combine != "", "combine", string(o.Combine), needs},
-		{!given && o.ExpertRows != 0, "expert-rows", rows, needs},
-		{given && clusters != nil, "experts", strconv.Quote(o.Experts), fmt.Sprint(clusters)},
-		{o.Combine != "" && combine != nil, "combine", "", fmt.Sprint(combine)},
-		{o.ExpertRows < 0, "expert-rows", rows, "must not be negative"},
-		{given && (o.Objective.LeavesFoldsOut() || o.Objective.leavesPlacesOut()), "objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo"},
-	}
-}
-
-// transformRefusals lists what may be wrong with the transform of the target.
-func (o Options) transformRefusals() []refusal {
-	const name = "target-transform"
-	kind := o.TargetTransform
-	return []refusal{
-		{kind != "" && !slices.Contains(append(transform.Names(), transform.Auto), kind), name, `"` + string(kind) + `"`, "must be none, log, boxcox, yeojohnson or auto"},
-	}
 }
 
 // OptionError reports an option that does not fit the problem, such as a parameter that the kernel

@@ -37,54 +37,57 @@ type Prepared struct {
 
 // New checks data and options and returns the problem.
 func New(data Data, opts Options) (*Prepared, error) {
-	opts, err := opts.fromModel()
+	o, err := opts.resolved(data.Names())
 	if err != nil {
 		return nil, err
 	}
-	opts, how, err := opts.checked()
-	if err != nil {
+	if err := data.checkShape(); err != nil {
 		return nil, err
 	}
 	if data, err = data.withWeight(); err != nil {
 		return nil, err
 	}
-	data, held, err := opts.holdOut(data)
+	data, held, err := o.holdOut(data)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSample(data, how, opts)
+	s, err := newSample(data, o)
 	if err != nil {
 		return nil, err
 	}
-	if opts, err = opts.withMeanPrior(s); err != nil {
+	if err := o.withMeanPrior(s); err != nil {
 		return nil, err
 	}
-	m, err := newModel(s, opts)
-	if err != nil {
+	j := &Prepared{Options: o.Options, Sample: s, Held: held, fewDraw: o.Posterior == AutoPosterior}
+	if err := j.fill(o); err != nil {
 		return nil, err
 	}
-	p, err := newParameters(s, m, opts)
-	if err != nil {
-		return nil, err
-	}
-	j := &Prepared{Options: opts, Sample: s, Held: held, Model: m, Params: p, fewDraw: opts.Posterior == AutoPosterior}
 	if j.disproof, err = j.checkUnproved(); err != nil {
 		return nil, err
 	}
 	switch {
-	case opts.Objective.LeavesFoldsOut():
-		if j.Sample, err = s.InFolds(opts.CriterionFolds(), opts.Blocks); err != nil {
+	case o.Objective.LeavesFoldsOut():
+		if j.Sample, err = s.InFolds(o.CriterionFolds(), o.Blocks); err != nil {
 			return nil, err
 		}
-	case opts.Objective.leavesPlacesOut():
+	case o.Objective.leavesPlacesOut():
 		j.Sample = s.inPlaces()
 	}
-	if j.Experts, err = opts.partition(j.Sample); err != nil {
-		return nil, err
+	j.Options.Settings.Metric = j.Params.metricFrom(o.earlier, s.N())
+	j.Experts, err = o.partition(j.Sample)
+	return j, err
+}
+
+// fill adds the model, the parameters and what predictions average over.
+func (j *Prepared) fill(o *resolved) (err error) {
+	if j.Model, err = newModel(j.Sample, o); err != nil {
+		return err
 	}
-	j.Options.Settings.Metric = p.metricFrom(opts.From, s.N())
-	j.Options.Posterior, j.Averaging = averages(opts, s.N(), p)
-	return j, nil
+	if j.Params, err = newParameters(j.Sample, j.Model, o.Options); err != nil {
+		return err
+	}
+	j.Options.Posterior, j.Averaging = averages(o.Options, j.N(), j.Params)
+	return nil
 }
 
 // WithTransform returns the problem with another transform of the target, and start values that an
@@ -105,19 +108,18 @@ func WithTransform(j *Prepared, kind transform.Name, found []Assignment) (*Prepa
 // WithModel returns the problem with another kernel and mean function, and start values that an
 // earlier fit found. Start values that the user chose precede them. Rows, scaling and folds are the same.
 func WithModel(j *Prepared, kernel, mean string, found []Assignment) (*Prepared, error) {
-	changed := *j
-	o := &changed.Options
+	o := &resolved{Options: j.Options}
 	chosen := slices.DeleteFunc(slices.Clone(o.Set), func(a Assignment) bool { return a.Found })
 	o.Kernel, o.Mean, o.Set, o.ARD = kernel, mean, slices.Concat(found, chosen), false
-	var err error
-	if changed.Model, err = newModel(j.Sample, *o); err == nil {
-		changed.Params, err = newParameters(j.Sample, changed.Model, *o)
-	}
-	if err == nil && j.fewDraw {
+	if j.fewDraw {
 		o.Posterior = AutoPosterior
-		o.Posterior, changed.Averaging = averages(*o, j.N(), changed.Params)
 	}
-	return &changed, err
+	if err := o.readExpressions(j.Sample.Features); err != nil {
+		return nil, err
+	}
+	changed := *j
+	changed.Options = o.Options
+	return &changed, changed.fill(o)
 }
 
 // N returns the number of training rows.

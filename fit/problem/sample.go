@@ -43,7 +43,7 @@ type Sample struct {
 }
 
 // newSample checks data, leaves constant columns out, and scales.
-func newSample(data Data, how gp.Standardize, o Options) (*Sample, error) {
+func newSample(data Data, o *resolved) (*Sample, error) {
 	data, err := data.checked()
 	if err != nil {
 		return nil, err
@@ -57,11 +57,11 @@ func newSample(data Data, how gp.Standardize, o Options) (*Sample, error) {
 	}
 	for i := range s.T() {
 		y := block(s.Y, i, s.N())
-		scaling := gp.NewScaling(how, s.X, typical(s, y), s.D())
+		scaling := gp.NewScaling(o.how, s.X, typical(s, y), s.D())
 		s.Scalings = append(s.Scalings, scaling)
 		s.Targets = append(s.Targets, scaling.Targets(y)...)
 	}
-	if err := addTransform(s, how, o.TargetTransform); err != nil {
+	if err := addTransform(s, o.how, o.TargetTransform); err != nil {
 		return nil, err
 	}
 	s.Points = kernel.NewPoints(s.Scalings[0].Inputs(s.X), s.N(), s.D())

@@ -12,6 +12,9 @@ import (
 // WithHoldOut returns the data with the rows marked that HoldOut of o holds out, as a fit
 // with these options does. Errors: [*OptionError] and [*DataError].
 func (d Data) WithHoldOut(o Options) (Data, error) {
+	if err := d.checkShape(); err != nil {
+		return d, err
+	}
 	d, _, err := o.holdOut(d)
 	return d, err
 }
@@ -46,8 +49,8 @@ func (d Data) Rows(rows []int) Data {
 
 // withWeight checks the weights and leaves out the rows of weight 0, with a warning.
 func (d Data) withWeight() (Data, error) {
-	if err := d.checkShape(); err != nil || d.Weight == nil {
-		return d, err
+	if d.Weight == nil {
+		return d, nil
 	}
 	var rows []int
 	for i, w := range d.Weight {
@@ -83,11 +86,15 @@ type ScaledRows struct {
 
 // Scaled returns the training rows of data with one target, scaled. Errors: [*DataError].
 func (d Data) Scaled(how gp.Standardize) (*ScaledRows, error) {
-	o, how, err := Options{Standardize: how}.checked()
+	o := &resolved{Options: Options{Standardize: how}}
+	err := o.readWords()
+	if err == nil {
+		err = d.checkShape()
+	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSample(d, how, o)
+	s, err := newSample(d, o)
 	if err == nil {
 		err = s.CheckTargets()
 	}

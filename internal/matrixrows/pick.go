@@ -1,6 +1,11 @@
 // Package matrixrows takes rows out of matrices and puts rows back.
 package matrixrows
 
+import (
+	"math/rand/v2"
+	"slices"
+)
+
 // Rows returns the given rows of the n×d row-major matrices in v, one matrix after the other; nil
 // for no rows or no matrix. With d = 1 these are the columns of n numbers of a matrix that is stored by column.
 func Rows[T any](v []T, rows []int, n, d int) []T {
@@ -30,6 +35,19 @@ func All(n int) []int {
 		out[i] = i
 	}
 	return out
+}
+
+// Draw returns count elements of v in random order, without replacement. The seed and the stream, which separates draws
+// of one seed, determine them.
+func Draw[T any](v []T, count int, seed, stream uint64) []T {
+	return Values(v, rand.New(rand.NewPCG(seed, stream)).Perm(len(v))[:count])
+}
+
+// DrawRows returns the sorted numbers of count of n rows, drawn as [Draw] does.
+func DrawRows(n, count int, seed, stream uint64) []int {
+	rows := rand.New(rand.NewPCG(seed, stream)).Perm(n)[:count]
+	slices.Sort(rows)
+	return rows
 }
 
 // Put sets the given rows of the columns of n numbers in v to own.

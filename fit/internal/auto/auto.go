@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -23,6 +22,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
+	"gpfit/internal/matrixrows"
 )
 
 // A fit of no more than wholeRows rows compares models on all of them; a larger one on a quarter,
@@ -153,9 +153,7 @@ func count(r *hyperopt.Result, tried []*tuned, but *tuned, whole bool) {
 func compare(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*chooser, error) {
 	c := &chooser{ctx: ctx, w: w, job: w.Job, log: log, sample: w.Job.Sample}
 	if n := w.Rows(); n > wholeRows {
-		rows := rand.New(rand.NewPCG(c.job.Options.Settings.Seed, 1)).Perm(n)[:min(mostRows, max(leastRows, n/4))]
-		slices.Sort(rows)
-		c.sample = c.sample.WithRows(rows)
+		c.sample = c.sample.WithRows(matrixrows.DrawRows(n, min(mostRows, max(leastRows, n/4)), c.job.Options.Settings.Seed, 1))
 	}
 	c.report.Rows = c.sample.N()
 	var linear string

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gpfit/fit/problem"
@@ -14,6 +13,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/transform"
 )
 
@@ -38,8 +38,7 @@ type transforms struct {
 func Transform(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*summary.TransformReport, descent.Evaluations, error) {
 	c := &transforms{w: w, log: log}
 	if n := w.Job.N(); n > transformRows {
-		c.rows = rand.New(rand.NewPCG(w.Job.Options.Settings.Seed, 2)).Perm(n)[:transformRows]
-		slices.Sort(c.rows)
+		c.rows = matrixrows.DrawRows(n, transformRows, w.Job.Options.Settings.Seed, 2)
 	}
 	for _, kind := range transform.Names() {
 		if kind.Positive() && slices.Min(w.Job.Sample.Y) <= 0 {

@@ -5,7 +5,6 @@ package spectrum
 import (
 	"cmp"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
@@ -52,8 +51,7 @@ type Wave struct {
 
 // NewScan returns a scan of a kernel over at most 80 of all n points. The targets are column-major, n of each.
 func NewScan(prog *kernel.Program, all *kernel.Points, targets []float64) *Scan {
-	rows := rand.New(rand.NewPCG(1, 3)).Perm(all.N)[:min(all.N, mostRows)]
-	slices.Sort(rows)
+	rows := matrixrows.DrawRows(all.N, min(all.N, mostRows), 1, 3)
 	n := len(rows)
 	s := &Scan{evaluator: kernel.NewEvaluator(prog), rows: all.Pick(rows), most: min(float64(all.N)/2, maxTurns),
 		matrix: blas64.Symmetric{N: n, Stride: n, Uplo: blas.Lower, Data: make([]float64, n*n)}}
