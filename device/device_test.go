@@ -42,8 +42,6 @@ type structured struct {
 	host  bool
 }
 
-func (structured) Name() string { return "structured" }
-
 func (s structured) Backends(devices []Device) ([]Backend, error) {
 	all, err := s.Dense.Backends(devices)
 	for i, b := range all {

@@ -97,7 +97,7 @@ func (j *job) runIn(ctx context.Context, ws device.DenseWorkspace) ([]float64, e
 		}},
 		{"diagonal", func() error { return ws.InverseDiagonal(ctx, kappa) }},
 		{"contract all", func() error {
-			return ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, gradAll, diagAll)
+			return ws.Contract(ctx, testAdjoint(alpha, j.y, j.y), j.prog, j.theta, gradAll, diagAll)
 		}},
 		{"blocks", func() error { return ws.InverseBlocks(ctx, blocks) }},
 		{"contract blocks", func() error {

@@ -228,7 +228,7 @@ func TestNoRoomLater(t *testing.T) {
 		must.Do(t, errors.Join(ws.Fill(ctx, j.prog, j.theta, j.noise), ws.Factor(ctx)))
 	}
 	middle := func() error {
-		return ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, grad, diag)
+		return ws.Contract(ctx, testAdjoint(alpha, j.y, j.y), j.prog, j.theta, grad, diag)
 	}
 	covariance := func() error { return ws.PredictCovariance(ctx, j.prog, j.theta, j.x, make([]float64, 300*300)) }
 	products := func() error {

@@ -111,7 +111,7 @@ func evaluate(ctx context.Context, ws device.DenseWorkspace, prog *kernel.Progra
 			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)
 		},
 		func() error { return ws.Solve(ctx, again[n:], 1) },
-		func() error { return ws.Contract(ctx, testAdjoint(alpha, y), prog, theta, gradAll, diagAll) },
+		func() error { return ws.Contract(ctx, testAdjoint(alpha, y, y), prog, theta, gradAll, diagAll) },
 		func() error { return ws.ReadFactor(0, n, l) },
 		func() error { return ws.Fill(ctx, prog, theta, noise) },
 		func() error { return ws.WriteFactor(0, n, l) },
@@ -135,7 +135,7 @@ func evaluate(ctx context.Context, ws device.DenseWorkspace, prog *kernel.Progra
 	return slices.Concat([]float64{value, residual}, kappa, grad, diag, again, gradAll, diagAll, mean, reduction, covariance, slopes, white), nil
 }
 
-// testAdjoint returns an adjoint with all terms: y in the middle, and two vectors.
-func testAdjoint(alpha, y []float64) device.Adjoint {
-	return device.Adjoint{Inv: 0.25, Outer: []float64{-0.5, 2}, Vectors: slices.Concat(alpha, y), Diagonal: y}
+// testAdjoint returns an adjoint of two vectors, with the middle term of a diagonal or nil.
+func testAdjoint(alpha, y, diagonal []float64) device.Adjoint {
+	return device.Adjoint{Inv: 0.25, Outer: []float64{-0.5, 2}, Vectors: slices.Concat(alpha, y), Diagonal: diagonal}
 }

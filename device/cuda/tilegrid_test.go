@@ -219,7 +219,7 @@ func (g *grid) evaluate() (out []float64) {
 	alpha := g.solve(g.y, 1)
 	out = slices.Concat(out, alpha, g.solve(g.many, len(g.many)/g.x.N), g.reduction(g.xs))
 	g.invert()
-	grad, diag := g.contract(testAdjoint(alpha, g.y))
+	grad, diag := g.contract(testAdjoint(alpha, g.y, nil))
 	return slices.Concat(out, grad, diag)
 }
 
@@ -234,7 +234,7 @@ func (j *job) dense(t testing.TB, b *Device) (out []float64) {
 	must.Do(t, ws.Solve(ctx, many, len(many)/j.x.N))
 	must.Do(t, ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction))
 	grad, diag := make([]float64, len(j.theta)), make([]float64, j.x.N)
-	must.Do(t, ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, grad, diag))
+	must.Do(t, ws.Contract(ctx, testAdjoint(alpha, j.y, nil), j.prog, j.theta, grad, diag))
 	return slices.Concat([]float64{logDet}, alpha, many, reduction, grad, diag)
 }
 

@@ -25,7 +25,7 @@ func (j *job) tileEvaluation(t *testing.T, order int, on ...device.Device) (out 
 	mean, reduction := make([]float64, j.xs.N), make([]float64, j.xs.N)
 	must.Do(t, ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction))
 	grad, diag := make([]float64, len(j.theta)), make([]float64, j.x.N)
-	must.Do(t, ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, grad, diag))
+	must.Do(t, ws.Contract(ctx, testAdjoint(alpha, j.y, nil), j.prog, j.theta, grad, diag))
 	return slices.Concat([]float64{logDet}, alpha, mean, reduction, grad, diag)
 }
 

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
+	"gpfit/kernel"
 )
 
 // With Z = D⁻¹ΨR⁻¹, whose transpose [whitened] computes for blocks of rows,
@@ -75,7 +76,7 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 func whiteningFlops(w *workspace) float64 { return float64(w.rank()) * float64(w.rank()+3) }
 
 // Contract implements [hostmethod.Engine].
-func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, grad, diag []float64) error {
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, _ *kernel.Program, _, grad, diag []float64) error {
 	return contractAll(ctx, w, &contraction{workspace: w, Adjoint: adj, grad: grad, diag: diag})
 }
 

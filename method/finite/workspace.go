@@ -16,8 +16,10 @@ type workspace struct {
 	factor
 }
 
-// Numbers implements [hostmethod.Engine].
-func (w *workspace) Numbers() int { return len(w.phi) + len(w.noise) + len(w.rows) + len(w.r) }
+// Held implements [hostmethod.Engine].
+func (w *workspace) Held() (bytes, matrices int64) {
+	return 8 * int64(len(w.phi)+len(w.noise)+len(w.rows)+len(w.r)), 0
+}
 
 // otherExpansion is an expansion at other parameters than Form's.
 type otherExpansion struct {

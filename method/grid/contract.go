@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
+	"gpfit/kernel"
 )
 
 // axisAdjoints collects, for each axis, the adjoint H_a of U_aᵀ·K_a·U_a:
@@ -99,7 +100,7 @@ func (c *axisAdjoints) finish(ctx context.Context, grad []float64) error {
 func cubeFlops(g int) float64 { return 4 * float64(g) * float64(g) * float64(g) }
 
 // Contract implements [hostmethod.Engine].
-func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, grad, diag []float64) error {
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, _ *kernel.Program, _, grad, diag []float64) error {
 	flops := w.all() + 2*w.all()*float64(len(adj.Outer)) + 4*w.cubes()
 	if adj.Diagonal != nil {
 		flops += w.middleFlops()

@@ -21,13 +21,13 @@ type workspace struct {
 	work [2][]float64
 }
 
-// Numbers implements [hostmethod.Engine].
-func (w *workspace) Numbers() int {
+// Held implements [hostmethod.Engine].
+func (w *workspace) Held() (bytes, matrices int64) {
 	numbers := len(w.d) + len(w.work[0]) + len(w.work[1])
 	for _, u := range w.u {
 		numbers += 3 * len(u.Data)
 	}
-	return numbers
+	return 8 * int64(numbers), 0
 }
 
 // along multiplies the array in work[0] along all axes by matrices. A matrix without rows stands

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gpfit/device"
+	"gpfit/kernel"
 )
 
 // InverseDiagonal implements [device.InverseDiagonal].
@@ -21,7 +22,7 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 }
 
 // Contract implements [hostmethod.Engine].
-func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, grad, diag []float64) error {
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, _ *kernel.Program, _, grad, diag []float64) error {
 	s, flops := w.stateModel.states, contractionFlops(w, adj)
 	if adj.Diagonal != nil {
 		if err := w.CheckNeed(middleNeed(w.N, s)); err != nil {

@@ -56,13 +56,13 @@ func (w *workspace) worked(ctx context.Context, flops float64) error {
 	return ctx.Err()
 }
 
-// Numbers implements [hostmethod.Engine].
-func (w *workspace) Numbers() int {
+// Held implements [hostmethod.Engine].
+func (w *workspace) Held() (bytes, matrices int64) {
 	numbers := len(w.p) + len(w.k) + len(w.s) + len(w.decay) + len(w.integral) + len(w.states) + w.sweeps.numbers() + w.spare.numbers()
 	if w.order != nil && w.order.order != nil {
 		numbers += w.N + w.N/2
 	}
-	return numbers
+	return 8 * int64(numbers), 0
 }
 
 // modelAt returns the model of a kernel, and the rows in its order.

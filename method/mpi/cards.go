@@ -87,19 +87,25 @@ func (b onCards) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 	if err := errors.Join(b.Supports(w), ctx.Err(), device.CheckInputs(x), plan.Check(b.Info())); err != nil {
 		return nil, err
 	}
-	s, err := newWorkspace(b.Device, x, plan, 0)
+	s, err := newWorkspace(b.Device, b.Device, x, plan, 0)
 	if err != nil {
 		return nil, err
 	}
 	return struct{ cardWorkspace }{s}, nil
 }
 
-// cardWorkspace has the capabilities of a workspace on cards.
-type cardWorkspace interface {
-	device.Workspace
-	device.InverseDiagonal
-	device.JointCovariance
-}
+// cardWorkspace has the capabilities of a workspace on cards, and hostWorkspace of one on processors.
+type (
+	cardWorkspace interface {
+		device.Workspace
+		device.InverseDiagonal
+		device.JointCovariance
+	}
+	hostWorkspace interface {
+		cardWorkspace
+		device.DerivativeProducts
+	}
+)
 
 // Close implements [device.Backend]: the ranks leave each other's cards.
 func (b onCards) Close() error {

@@ -7,28 +7,19 @@ import (
 
 	"gpfit/device"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 )
 
-// errMiddle is the error for adjoints with a middle term.
-var errMiddle = &device.UnsupportedError{Method: Name, What: "leave-one-out; the method dense does"}
+// limits are what the method has neither on processors nor on cards.
+var limits = hostmethod.Limits{Method: Name, Blocks: hostmethod.NoBlocks, Diagonal: "leave-one-out; the method dense does", Factor: hostmethod.NoFactor}
 
-// supports returns the error for what the method has neither on processors nor on cards.
+// supports returns the error for what the method does not have on a number of ranks.
 func supports(w device.Workload, ranks int) error {
-	what := ""
-	switch {
-	case w.Blocks != nil:
-		what = "blocks of the inverse, which folds and places of several rows need; the method dense does"
-	case w.Diagonal:
-		return errMiddle
-	case w.Factor:
-		what = "a factor of the covariance matrix; the method dense does"
-	case w.Program != nil && ranks > 1:
-		return portable(w.Program)
+	err := limits.Refuse(w)
+	if err == nil && w.Program != nil && ranks > 1 {
+		err = portable(w.Program)
 	}
-	if what != "" {
-		return &device.UnsupportedError{Method: Name, What: what}
-	}
-	return nil
+	return err
 }
 
 // portable returns an [*device.UnsupportedKernelError] for a program that other ranks cannot make of its text: one with a

@@ -136,11 +136,11 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 	if err := errors.Join(b.Supports(w), b.CheckPoints(ctx, x, plan)); err != nil {
 		return nil, err
 	}
-	s, err := newWorkspace(nil, x, plan, b.Host.Info().Threads)
+	s, err := newWorkspace(nil, b.Host, x, plan, b.Host.Info().Threads)
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return struct{ hostWorkspace }{s}, nil
 }
 
 // Machines returns how many machines, with free bytes of memory each, hold n rows of d columns, and the plan of one

@@ -46,9 +46,6 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 	if err := w.restore(ctx); err != nil {
 		return err
 	}
-	if err := checkLength("diagonal", dst, w.n); err != nil {
-		return err
-	}
 	w.Begin("gradient", w.cubeOf(w.side)/3)
-	return w.ended(w.inverseDiagonal(ctx, dst))
+	return w.inverseDiagonal(ctx, dst)
 }

@@ -11,6 +11,9 @@ import (
 
 // ReadFactor implements [device.FactorStore].
 func (w *workspace) ReadFactor(r0, r1 int, dst []float64) error {
+	if !w.checked.Formed() {
+		return device.ErrStage
+	}
 	if err := w.restore(context.Background()); err != nil {
 		return err
 	}
@@ -18,7 +21,7 @@ func (w *workspace) ReadFactor(r0, r1 int, dst []float64) error {
 		i := r / w.order
 		end := min(r1, (i+1)*w.order)
 		if err := w.readBlock(i, r, end, dst[(r-r0)*w.n:]); err != nil {
-			return w.ended(err)
+			return err
 		}
 		r = end
 	}
@@ -52,7 +55,8 @@ func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
 		return device.ErrStage
 	}
 	if r0 == 0 {
-		w.written, w.formed, w.inverted, w.diagonal = 0, false, false, make([]float64, w.n)
+		w.checked.SetFormed(false, 0)
+		w.written, w.inverted, w.diagonal = 0, false, make([]float64, w.n)
 		w.filled = tiling.Binding{}
 		reset(w.versions)
 	}
@@ -69,7 +73,7 @@ func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
 		}
 		from := src[(r-r0)*w.n:][:r+1]
 		if !(from[r] > 0) || slices.ContainsFunc(from, func(v float64) bool { return v-v != 0 }) {
-			return w.ended(&device.NonFiniteError{What: "Cholesky factor", Row: r, Col: -1})
+			return &device.NonFiniteError{What: "Cholesky factor", Row: r, Col: -1}
 		}
 		row := w.block[(r-i*w.order)*w.side*w.order:][:w.side*w.order]
 		row[r] = 0
@@ -82,7 +86,8 @@ func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
 		}
 	}
 	if w.written == w.n {
-		w.formed, w.block = true, nil
+		w.block = nil
+		w.checked.SetFormed(true, w.logDet())
 	}
 	return nil
 }
@@ -103,11 +108,16 @@ func (w *workspace) writeBlock(i int) error {
 
 // ExtendFactor implements [device.FactorExtender], from the block of row known on.
 func (w *workspace) ExtendFactor(ctx context.Context, prog *kernel.Program, theta, noise []float64, known int) error {
-	if known > w.written {
+	if known > w.written || known == w.n && !w.checked.Formed() {
 		return device.ErrStage
 	}
 	if known == w.n {
 		return w.restore(ctx)
 	}
-	return w.form(ctx, prog, theta, noise, known/w.order)
+	if err := w.checked.CheckForm(ctx, prog, theta, noise); err != nil {
+		return err
+	}
+	err := w.form(ctx, prog, theta, noise, known/w.order)
+	w.checked.SetFormed(err == nil, w.logDet())
+	return err
 }

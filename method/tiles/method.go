@@ -120,8 +120,8 @@ func (b backend) Capabilities() device.Capabilities {
 
 // Supports implements [device.Backend].
 func (b backend) Supports(w device.Workload) error {
-	if w.Diagonal || w.Blocks != nil {
-		return errMiddle
+	if err := limits.Refuse(w); err != nil {
+		return err
 	}
 	for _, d := range b.devices {
 		if dense, ok := d.(device.DenseDevice); ok && w.Program != nil {
@@ -210,12 +210,7 @@ func (b backend) open(ctx context.Context, x *kernel.Points, means device.MeanPr
 	if err := checkFolder(a, plan); err != nil {
 		return nil, err
 	}
-	w, err := newWorkspace(ctx, x, a, b.devices)
-	if err != nil {
-		return nil, err
-	}
-	w.means = means
-	return w, nil
+	return newWorkspace(ctx, x, a, b.devices, means)
 }
 
 // checkFolder returns an error if the folder of an arrangement is none, or has too little space for the file.

@@ -6,18 +6,12 @@ import (
 	"gpfit/device/tiling"
 )
 
-// substitute overwrites m vectors, of n numbers each, by L⁻¹b if forward, and then by L⁻ᵀb if backward.
-func (m *machine) substitute(ctx context.Context, b []float64, count int, forward, backward bool) error {
+// substitute overwrites vectors, of n numbers each, by Σ⁻¹b.
+func (m *machine) substitute(ctx context.Context, b []float64, count int) error {
 	v := newVectors(m.layout, b, count)
-	if forward {
+	for _, op := range []tiling.Substitution{tiling.Forward, tiling.Backward} {
 		reset(m.steps)
-		if err := m.substitution(ctx, v, tiling.Forward); err != nil {
-			return err
-		}
-	}
-	if backward {
-		reset(m.steps)
-		if err := m.substitution(ctx, v, tiling.Backward); err != nil {
+		if err := m.substitution(ctx, v, op); err != nil {
 			return err
 		}
 	}

@@ -76,7 +76,8 @@ func evaluateBy(t *testing.T, method Method, devices []device.Device, n int) (e 
 	ws, err := b[0].NewWorkspace(ctx, x)
 	must.Do(t, err)
 	defer ws.Close()
-	w := ws.(*workspace)
+	w := ws.(tiled)
+	engine := w.FactorExtender.(*workspace)
 	e.alpha, e.grad, e.diag, e.variances = slices.Clone(x.X[:n]), make([]float64, prog.NumParams), make([]float64, n), make([]float64, n)
 	must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
 	must.Do(t, w.Solve(ctx, e.alpha, 1))
@@ -85,9 +86,9 @@ func evaluateBy(t *testing.T, method Method, devices []device.Device, n int) (e 
 	must.Do(t, err)
 	before := w.Work().Flops
 	must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
-	start := w.copied()
+	start := engine.copied()
 	must.Do(t, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: e.alpha}, prog, theta, e.grad, e.diag))
-	e.work, e.copied, e.a = w.Work(), w.copied(), w.a
+	e.work, e.copied, e.a = w.Work(), engine.copied(), engine.a
 	e.work.Flops -= before
 	e.copied.Loads -= start.Loads
 	e.copied.Peers -= start.Peers
@@ -180,12 +181,12 @@ func TestWrittenFactor(t *testing.T) {
 	if len(on) != 2 {
 		t.Fatalf("%d backends for two hosts", len(on))
 	}
-	from, to := must.Get(on[0].NewWorkspace(ctx, x))(t).(*workspace), must.Get(on[1].NewWorkspace(ctx, x))(t).(*workspace)
+	from, to := must.Get(on[0].NewWorkspace(ctx, x))(t).(tiled), must.Get(on[1].NewWorkspace(ctx, x))(t).(tiled)
 	must.Do(t, from.Form(ctx, prog, theta, []float64{0.1}))
 	l, want, got := make([]float64, n*n), make([]float64, n), make([]float64, n)
 	must.Do(t, from.ReadFactor(0, n, l))
 	must.Do(t, to.WriteFactor(0, n, l))
-	for w, out := range map[*workspace][]float64{from: want, to: got} {
+	for w, out := range map[tiled][]float64{from: want, to: got} {
 		must.Do(t, w.Predict(ctx, prog, theta, make([]float64, n), x, make([]float64, n), out))
 	}
 	if !slices.Equal(got, want) {

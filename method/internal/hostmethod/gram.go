@@ -10,8 +10,21 @@ import (
 	"gpfit/internal/hostmem"
 )
 
-// Gram writes both halves of W·Wᵀ to dst, m×m, for m rows of n numbers.
-func Gram(m, n int, rows, dst []float64) {
+// Joint writes the covariance of predictions at m points: the products of the rows of K*ᵀL⁻ᵀ, m×N, which whiten computes.
+func (s *State) Joint(m int, reduction []float64, whiten func(rows []float64) error) error {
+	if err := CheckRoom(m, 8*int64(m)*int64(s.N), s.N, s.Points.D); err != nil {
+		return err
+	}
+	rows := make([]float64, m*s.N)
+	if err := whiten(rows); err != nil {
+		return err
+	}
+	gram(m, s.N, rows, reduction)
+	return nil
+}
+
+// gram writes both halves of W·Wᵀ to dst, m×m, for m rows of n numbers.
+func gram(m, n int, rows, dst []float64) {
 	if m == 0 {
 		return
 	}

@@ -1,6 +1,6 @@
-// Package hostmethod is the common part of methods for the CPU: [Method] makes a
-// [device.Method] of an [Engine], which has no need to check its calls, and [Base] is the part of a [device.Backend]
-// that does not depend on the method.
+// Package hostmethod is the common part of methods other than dense: [Limits] say what a method refuses, and a
+// [Workspace] checks the calls of an [Engine], which has no need to. For methods of the CPU, [Base] is the part of a
+// [device.Backend] that does not depend on the method, and [Method] makes a [device.Method] of an engine.
 package hostmethod
 
 import (
@@ -84,12 +84,14 @@ func (b Base) CheckPoints(ctx context.Context, x *kernel.Points, plan device.Pla
 	return plan.Check(b.Info())
 }
 
-// unequalNoise names the capability that a method with one noise variance for all rows lacks, and noBlocks one that all
-// of these methods lack.
-const (
-	unequalNoise = "noise that differs between rows; the method dense does"
-	noBlocks     = "blocks of the inverse, which folds and places of several rows need; the method dense does"
-)
+// limits returns what the method refuses.
+func (m Method) limits() Limits {
+	l := Limits{Method: m.Words.Name, Blocks: NoBlocks, Factor: NoFactor, AtForm: true}
+	if m.OneNoise {
+		l.Noise = "noise that differs between rows; the method dense does"
+	}
+	return l
+}
 
 // backend is a [Method] on the host.
 type backend struct {
@@ -100,22 +102,16 @@ type backend struct {
 // Supports implements [device.Backend]. It refuses workloads that need what only a covariance matrix has, and
 // workloads of a known size whose kernel is not known.
 func (b backend) Supports(w device.Workload) error {
-	what := ""
+	if err := b.of.limits().Refuse(w); err != nil {
+		return err
+	}
 	switch {
-	case b.of.OneNoise && w.NoiseByRow:
-		what = unequalNoise
-	case w.Blocks != nil:
-		what = noBlocks
-	case w.Factor:
-		what = "a factor of the covariance matrix; the method dense does"
-	case w.Program == nil && w.N > 0:
-		what = "evaluations of any kernel: choose " + b.of.Suitable + ", or the method chosen"
 	case w.Program != nil:
 		return b.of.Supports(w)
-	default:
-		return nil
+	case w.N > 0:
+		return &device.UnsupportedError{Method: b.Method, What: "evaluations of any kernel: choose " + b.of.Suitable + ", or the method chosen"}
 	}
-	return &device.UnsupportedError{Method: b.Method, What: what}
+	return nil
 }
 
 // Plan implements [device.Backend].
@@ -127,5 +123,5 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 		return nil, err
 	}
 	s := &State{Points: x, Host: b.Host, N: x.N, Threads: max(1, b.Info().Threads)}
-	return &Workspace{State: s, of: b.of, engine: b.of.Open(s)}, nil
+	return NewWorkspace(s, b.of.limits(), b.of.Open(s)), nil
 }

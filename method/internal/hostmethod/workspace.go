@@ -2,7 +2,9 @@ package hostmethod
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"gpfit/device"
@@ -10,20 +12,20 @@ import (
 )
 
 // Engine computes with Σ. A [Workspace] calls it with arguments that fit the points, and after Form, which all calls need
-// except MultiplyDerivatives. The calls have the arguments and the errors of the interfaces of package device, poll ctx, and
-// return its error; a new Form follows.
+// except those that [Limits] names. The calls have the arguments and the errors of the interfaces of package device, poll ctx,
+// and return its error; a new Form follows. An engine may implement [device.DerivativeProducts], whose products do not need
+// Form, and [io.Closer].
 type Engine interface {
 	// Form also returns log|Σ|.
 	Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) (logDet float64, err error)
 	Solve(ctx context.Context, b []float64, m int) error
-	// Contract contracts adj, whose middle term has no blocks, at the parameters of Form. diag is 0.
-	Contract(ctx context.Context, adj device.Adjoint, grad, diag []float64) error
+	// Contract contracts an adjoint with a middle term that the method does not refuse. diag is 0.
+	Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error
 	Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error
 	device.InverseDiagonal
 	device.JointCovariance
-	device.DerivativeProducts
-	// Numbers returns how many numbers the engine holds in memory.
-	Numbers() int
+	// Held returns the memory that the engine holds, and the part of it in matrices, in bytes.
+	Held() (bytes, matrices int64)
 }
 
 // State holds the data that a [Workspace] and its [Engine] share.
@@ -48,10 +50,10 @@ func (s *State) CheckNeed(need device.Need) error {
 	return device.Plan{N: s.N, D: s.Points.D, Needs: []device.Need{need}}.Check(s.Host.Info())
 }
 
-// Workspace implements [device.Workspace] by an engine. It checks the order of the calls and their arguments.
+// Workspace implements [device.Workspace], and capabilities, by an engine. It checks the order of the calls and their arguments.
 type Workspace struct {
 	*State
-	of     Method
+	limits Limits
 	engine Engine // nil after Close
 	// formed means that the engine has Σ for the kernel prog at theta.
 	formed bool
@@ -60,8 +62,12 @@ type Workspace struct {
 	theta  []float64
 }
 
+// NewWorkspace returns the workspace of an engine for a method. A method hides the capabilities that its engine lacks.
+func NewWorkspace(s *State, limits Limits, engine Engine) *Workspace {
+	return &Workspace{State: s, limits: limits, engine: engine}
+}
+
 var (
-	_ device.Workspace          = (*Workspace)(nil)
 	_ device.InverseDiagonal    = (*Workspace)(nil)
 	_ device.JointCovariance    = (*Workspace)(nil)
 	_ device.DerivativeProducts = (*Workspace)(nil)
@@ -70,12 +76,12 @@ var (
 )
 
 // Method implements [device.Workspace].
-func (w *Workspace) Method() string { return w.of.Words.Name }
+func (w *Workspace) Method() string { return w.limits.Method }
 
 // N implements [device.Workspace].
 func (w *Workspace) N() int { return w.State.N }
 
-// FormsQuickly implements [device.QuickForming].
+// FormsQuickly implements [device.QuickForming], for methods that need no covariance matrix.
 func (w *Workspace) FormsQuickly() bool { return true }
 
 // LimitThreads implements [device.ThreadLimiter].
@@ -83,17 +89,27 @@ func (w *Workspace) LimitThreads(n int) { w.Threads = max(1, min(n, w.Host.Info(
 
 // Work implements [device.Workspace].
 func (w *Workspace) Work() device.Work {
-	if w.engine == nil {
-		return device.Work{Flops: w.Flops}
+	work := device.Work{Flops: w.Flops}
+	if w.engine != nil {
+		work.Bytes, work.MatrixBytes = w.engine.Held()
 	}
-	return device.Work{Flops: w.Flops, Bytes: 8 * int64(w.engine.Numbers())}
+	return work
 }
 
 // Close implements [device.Workspace].
-func (w *Workspace) Close() error {
+func (w *Workspace) Close() (err error) {
+	if c, ok := w.engine.(io.Closer); ok {
+		err = c.Close()
+	}
 	w.engine, w.formed = nil, false
-	return nil
+	return err
 }
+
+// Formed reports whether the engine has Σ.
+func (w *Workspace) Formed() bool { return w.formed }
+
+// SetFormed says whether the engine has Σ, with log|Σ|, after other calls than those of this workspace.
+func (w *Workspace) SetFormed(formed bool, logDet float64) { w.formed, w.logDet = formed, logDet }
 
 // LogDet implements [device.Workspace].
 func (w *Workspace) LogDet() (value, stdErr float64, err error) {
@@ -123,17 +139,30 @@ func (w *Workspace) ready(ctx context.Context, formed bool, invalid error, prog 
 	return w.ended(ctx, nil)
 }
 
-// ended returns the error of a call that has ended, or the context's, which leaves the workspace as before Form.
+// ended returns the error of a call that has ended, or the context's, which leaves the workspace as before Form, as do the
+// errors of a device.
 func (w *Workspace) ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if _, noRoom := errors.AsType[*device.MemoryError](err); err != nil && !noRoom && !device.IsOfMethod(err) && !errors.Is(err, device.ErrStage) {
 		w.formed = false
-		return ctx.Err()
 	}
 	return err
 }
 
 // Form implements [device.Workspace].
 func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) (err error) {
+	if err := w.CheckForm(ctx, prog, theta, noise); err != nil {
+		return err
+	}
+	w.logDet, err = w.engine.Form(ctx, prog, theta, noise)
+	w.formed, w.prog, w.theta = err == nil, prog, slices.Clone(theta)
+	return w.ended(ctx, err)
+}
+
+// CheckForm returns an error if the arguments of Form do not fit the points or the method. Σ is not there afterwards.
+func (w *Workspace) CheckForm(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
 	w.formed = false
 	var invalid error
 	if len(noise) != 1 && len(noise) != w.N() {
@@ -145,12 +174,8 @@ func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 	if i := slices.IndexFunc(noise, func(v float64) bool { return v-v != 0 }); i >= 0 {
 		return &device.NonFiniteError{What: "noise variance", Row: i, Col: -1}
 	}
-	if w.of.OneNoise && slices.ContainsFunc(noise, func(v float64) bool { return v != noise[0] }) {
-		return &device.UnsupportedError{Method: w.Method(), What: unequalNoise}
-	}
-	w.logDet, err = w.engine.Form(ctx, prog, theta, noise)
-	w.formed, w.prog, w.theta = err == nil, prog, slices.Clone(theta)
-	return w.ended(ctx, err)
+	differs := slices.ContainsFunc(noise, func(v float64) bool { return v != noise[0] })
+	return w.limits.Refuse(device.Workload{NoiseByRow: differs})
 }
 
 // checkColumns returns an error if b does not have m columns.
@@ -174,7 +199,7 @@ func (w *Workspace) Whiten(ctx context.Context, b []float64, m int, transposed b
 	if err := w.ready(ctx, true, w.checkColumns(b, m), nil, nil); err != nil {
 		return err
 	}
-	return w.ended(ctx, w.engine.Whiten(ctx, b, m, transposed))
+	return w.ended(ctx, w.engine.(device.DerivativeProducts).Whiten(ctx, b, m, transposed))
 }
 
 // InverseDiagonal implements [device.InverseDiagonal].
@@ -190,19 +215,23 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	if err := w.ready(ctx, true, adj.CheckSizes(w.N(), diag, grad, prog), prog, theta); err != nil {
 		return err
 	}
-	switch {
-	case adj.Blocks != nil:
-		return &device.UnsupportedError{Method: w.Method(), What: noBlocks}
-	case !w.prog.Same(prog) || !slices.Equal(w.theta, theta):
+	middle := device.Workload{Diagonal: adj.Diagonal != nil}
+	if adj.Blocks != nil {
+		middle.Blocks = adj.Blocks.Ends
+	}
+	if err := w.limits.Refuse(middle); err != nil {
+		return err
+	}
+	if w.limits.AtForm && (!w.prog.Same(prog) || !slices.Equal(w.theta, theta)) {
 		return &device.UnsupportedError{Method: w.Method(), What: "a contraction at other parameters than those of Form"}
 	}
 	clear(diag)
-	return w.ended(ctx, w.engine.Contract(ctx, adj, grad, diag))
+	return w.ended(ctx, w.engine.Contract(ctx, adj, prog, theta, grad, diag))
 }
 
 // Predict implements [device.Workspace].
 func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
-	if err := w.ready(ctx, true, device.CheckPrediction(w.Points, xs, alpha, mean, reduction), prog, theta); err != nil {
+	if err := w.ready(ctx, w.limits.AtForm || reduction != nil, device.CheckPrediction(w.Points, xs, alpha, mean, reduction), prog, theta); err != nil {
 		return err
 	}
 	return w.ended(ctx, w.engine.Predict(ctx, prog, theta, alpha, xs, mean, reduction))
@@ -225,5 +254,5 @@ func (w *Workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 	if err := w.ready(ctx, false, device.CheckProducts(prog, w.N(), vectors, m, dst), prog, theta); err != nil {
 		return err
 	}
-	return w.ended(ctx, w.engine.MultiplyDerivatives(ctx, prog, theta, vectors, m, dst))
+	return w.ended(ctx, w.engine.(device.DerivativeProducts).MultiplyDerivatives(ctx, prog, theta, vectors, m, dst))
 }
