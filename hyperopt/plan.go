@@ -3,8 +3,6 @@ package hyperopt
 import (
 	"math"
 	"slices"
-
-	"gpfit/hyperopt/descent"
 )
 
 // plan says which starts a run has, and on how many rows they descend.
@@ -24,7 +22,7 @@ func (p *plan) raced() bool { return p.count > 1 && p.racing() }
 // racing reports whether starts on fewer rows are allowed and worth it. Without restarts
 // they are not worth it if the given start has a metric.
 func (p *plan) racing() bool {
-	return p.Coarse != CoarseOff && p.free > 0 && (p.Restarts > 0 || p.Metric == nil && descent.TakesMetric(p.Method))
+	return p.Coarse != CoarseOff && p.free > 0 && (p.Restarts > 0 || p.Metric == nil)
 }
 
 // halved reports whether each start uses a different half of the rows.

@@ -99,9 +99,8 @@ const MaxRestarts = 10_000
 
 // Settings configures [Tune]. The zero value is ready to use.
 type Settings struct {
-	// Method, MaxEvaluations, the tolerances and Precision are as in
+	// MaxEvaluations, the tolerances and Precision are as in
 	// [descent.Options]; the tolerances apply to descents over all rows.
-	Method                               descent.Method
 	MaxEvaluations                       int
 	GradientTolerance, RelativeTolerance float64
 	Precision                            float64

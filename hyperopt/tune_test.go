@@ -135,9 +135,6 @@ func steps(r *Result) []string {
 	return must.Slice(len(r.Path), func(i int) string { return r.Path[i].Step })
 }
 
-// bare is a method that takes no metric.
-type bare struct{ descent.LBFGS }
-
 // TestTune checks that tuning by stages, by halves or directly ends at a minimum over all rows,
 // with restarts at the better one, and that its counts and its path are consistent.
 func TestTune(t *testing.T) {
@@ -156,7 +153,6 @@ func TestTune(t *testing.T) {
 		"restarts, stages":   {2100, Settings{Restarts: 12}, []string{"descent", "descent", "hessian", "descent"}, 0},
 		"undetermined":       {2100, Settings{}, []string{"descent", "hessian", "descent"}, 1000},
 		"all undetermined":   {300, Settings{Restarts: 12}, []string{"values", "descent", "values", "descent"}, 280},
-		"without metrics":    {2100, Settings{Method: bare{}}, []string{"descent", "descent", "descent"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &table{n: c.n, least: c.least}

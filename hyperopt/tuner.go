@@ -57,7 +57,7 @@ func total(t *tuner, rows int) *descent.Evaluations {
 
 // Descents returns the options of a descent over all rows.
 func (s Settings) Descents(rows int) descent.Options {
-	return descent.Options{Method: s.Method, MaxEvaluations: s.MaxEvaluations, GradientTolerance: s.GradientTolerance,
+	return descent.Options{MaxEvaluations: s.MaxEvaluations, GradientTolerance: s.GradientTolerance,
 		RelativeTolerance: s.RelativeTolerance, ToleranceNats: s.toleranceNats(rows), Precision: s.Precision, FewRows: rows < coarseFrom}
 }
 
@@ -195,10 +195,10 @@ func (t *tuner) openFull(ctx context.Context) ([]Session, error) {
 }
 
 // hessianOn returns the Hessian at z on some rows, scaled to all rows. It is nil if
-// the method uses no metric or these rows yield none.
+// these rows yield none.
 func (t *tuner) hessianOn(ctx context.Context, worker int, stream string, rows []int, z []float64) (descent.Metric, descent.Evaluations, error) {
 	var none descent.Evaluations
-	if !descent.TakesMetric(t.Method) || len(rows) < t.free || t.free > descent.MostModelled {
+	if len(rows) < t.free || t.free > descent.MostModelled {
 		return nil, none, nil
 	}
 	o, err := t.problem.Open(ctx, worker, rows)

@@ -15,7 +15,6 @@ import (
 	"gpfit/fit/columns"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
-	"gpfit/hyperopt/descent"
 	"gpfit/method"
 	"gpfit/method/experts"
 )
@@ -92,9 +91,8 @@ func tuningOptions() Entries {
 					v.Fit.Settings.ToleranceNats = -1 // never
 				}
 			}},
-		{Name: "optimizer", Kind: Choice, Group: Tuning, Places: []string{"fit", "profile", Spec}, Default: descent.MethodNames()[0], Words: descent.MethodNames(),
-			Help: "method of descent",
-			Set:  func(v *Values, value any) { v.Fit.Settings.Method = descent.MethodNamed(value.(string)) }},
+		{Name: "optimizer", Kind: Choice, Group: Tuning, Places: []string{"fit", "profile", Spec}, Default: "lbfgs", Words: []string{"lbfgs"},
+			Help: "method of descent", Set: func(*Values, any) {}},
 		{Name: "coarse", Kind: Choice, Group: Tuning, Field: "Fit.Settings.Coarse", Places: []string{"fit", "profile", Spec}, Default: string(hyperopt.CoarseAuto), Words: words(hyperopt.Coarses()...),
 			Help: "tune on growing random subsets before all rows; auto does so from 2,000 rows on. The end may lie above the one of a plain descent from the start values; check is auto with that descent besides, keeps the lower end and warns if it was the plain one"},
 		{Name: "checkpoint", Kind: File, Group: Tuning, Field: "Fit.Checkpoint", Places: []string{"fit"}, Placeholder: "FILE",

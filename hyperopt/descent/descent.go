@@ -9,17 +9,6 @@ import (
 	"slices"
 )
 
-// Method is an algorithm that descends from one start. Its value holds only
-// settings and can serve any number of concurrent starts.
-type Method interface {
-	// Name returns the name that --optimizer accepts.
-	Name() string
-	// Descend minimizes from d.Point() until d.Converged() reports convergence or no progress is
-	// possible; the status is the reason for the end. It evaluates with d.Value and d.Gradient,
-	// returns their errors unchanged, and calls d.Accept to make a better point the current one.
-	Descend(ctx context.Context, d *Descent) (Status, error)
-}
-
 // Defaults of [Options].
 const (
 	DefaultMaxEvaluations    = 1000
@@ -32,8 +21,6 @@ const (
 
 // Options configures the minimization. The zero value is ready to use.
 type Options struct {
-	// Method is the algorithm; nil means LBFGS.
-	Method Method
 	// MaxEvaluations limits the value evaluations of each start; 0 means
 	// DefaultMaxEvaluations. Gradients do not count; each value has at most one.
 	MaxEvaluations int
@@ -45,7 +32,7 @@ type Options struct {
 	// |f_k − f_{k+1}| ≤ RelativeTolerance·max(1, |f_{k+1}|) in five consecutive
 	// iterations. 0 means DefaultRelativeTolerance, negative means never.
 	RelativeTolerance float64
-	// ToleranceNats ends a start of LBFGS when its quadratic model promises a further
+	// ToleranceNats ends a start when its quadratic model promises a further
 	// decrease of f of no more than this and products of the Hessian confirm it
 	// (StatusGainConverged); 0 means never.
 	ToleranceNats float64
@@ -53,7 +40,7 @@ type Options struct {
 	// their order counts as rounding; 0 means DefaultPrecision. A method that
 	// estimates f has a larger precision value.
 	Precision float64
-	// Race runs the starts of LBFGS in turns, one iteration at a time, and stops a start early if
+	// Race runs the starts in turns, one iteration at a time, and stops a start early if
 	// its quadratic model puts it in the basin of a better one (StatusMerged), or if even six
 	// times the decrease that its model promises would not reach the best (StatusDropped). That
 	// saves half of the evaluations or more, but may drop a start that creeps along a saddle and
@@ -101,15 +88,15 @@ func (s Options) withDefaults() (Options, error) {
 // noise returns the expected rounding error of f.
 func (s Options) noise(f float64) float64 { return s.Precision * math.Max(1, math.Abs(f)) }
 
-// Descent is the state of one start, common to all methods. Starts share no state,
+// descent is the state of one start. Starts share no state,
 // so they may run in any order, and concurrently on separate objectives.
-type Descent struct {
+type descent struct {
 	space  *space
 	s      Options
 	index  int
 	start  Start
 	ev     *Oracle
-	notify func(*Descent) // after each accepted iteration
+	notify func(*descent) // after each accepted iteration
 
 	at       Point // the current iterate, with its gradient
 	iter     int
@@ -122,43 +109,28 @@ type Descent struct {
 	noise float64
 	// left is the status with which it left a race.
 	left Status
-	// curved says that the method takes second derivatives, if the function has them.
-	curved bool
 	// first are the second derivatives at a start with a metric.
 	first second
 }
 
 // rounding returns the difference of two values that says nothing about their order.
-func (d *Descent) rounding(f float64) float64 { return math.Max(d.s.noise(f), d.noise) }
+func (d *descent) rounding(f float64) float64 { return math.Max(d.s.noise(f), d.noise) }
 
-// Point returns the current iterate.
-func (d *Descent) Point() Point { return d.at }
-
-// Value returns f(z), or +Inf where f is not defined. An error ends the start.
-func (d *Descent) Value(ctx context.Context, z []float64) (float64, error) {
-	return d.ev.Value(ctx, z)
-}
-
-// Gradient writes ∂f/∂z to grad and reports whether it is finite. An error ends the start.
-func (d *Descent) Gradient(ctx context.Context, z, grad []float64) (bool, error) {
-	return d.ev.Gradient(ctx, z, grad)
-}
-
-// Accept makes p, with its gradient, the current iterate and notifies the callback.
-func (d *Descent) Accept(p Point) {
+// accept makes p, with its gradient, the current iterate and notifies the callback.
+func (d *descent) accept(p Point) {
 	d.step(p)
 	d.notify(d)
 }
 
 // step makes p the current iterate, from which the model learns.
-func (d *Descent) step(p Point) {
+func (d *descent) step(p Point) {
 	d.model.learn(d.secant(p))
 	d.advance(p)
 }
 
 // secant returns the step from the current iterate to p and the change of the gradient, 0 for
 // fixed parameters.
-func (d *Descent) secant(p Point) (s, y []float64) {
+func (d *descent) secant(p Point) (s, y []float64) {
 	s, y = make([]float64, len(p.Z)), make([]float64, len(p.Z))
 	for i := range s {
 		if !d.space.fixed[i] {
@@ -169,7 +141,7 @@ func (d *Descent) secant(p Point) (s, y []float64) {
 }
 
 // advance makes p the current iterate.
-func (d *Descent) advance(p Point) {
+func (d *descent) advance(p Point) {
 	d.change = math.Abs(d.at.F-p.F) / math.Max(1, math.Abs(p.F))
 	if d.change <= d.s.RelativeTolerance || d.s.RelativeTolerance >= 0 && math.Abs(d.at.F-p.F) <= d.noise {
 		d.flat++
@@ -182,7 +154,7 @@ func (d *Descent) advance(p Point) {
 
 // jump makes p, a step of which the model of the Hessian can learn nothing, the current
 // iterate and notifies the callback.
-func (d *Descent) jump(p Point) {
+func (d *descent) jump(p Point) {
 	d.restless()
 	d.at = p
 	d.iter++
@@ -190,10 +162,10 @@ func (d *Descent) jump(p Point) {
 }
 
 // restless resets the count of iterations with little change.
-func (d *Descent) restless() { d.flat, d.flatFrom = 0, d.ev.counts.Infeasible }
+func (d *descent) restless() { d.flat, d.flatFrom = 0, d.ev.counts.Infeasible }
 
-// Converged tests the criteria at the current iterate. It returns StatusNone if none holds.
-func (d *Descent) Converged() Status {
+// converged tests the criteria at the current iterate. It returns StatusNone if none holds.
+func (d *descent) converged() Status {
 	if d.space.norm(d.at.Z, d.at.G) <= d.s.GradientTolerance {
 		return StatusGradientConverged
 	}
@@ -209,11 +181,11 @@ func (d *Descent) Converged() Status {
 
 // moving returns the parameters that are neither fixed nor, at the current iterate, at a bound that
 // f pushes outwards.
-func (d *Descent) moving() []int { return d.space.moving(d.at) }
+func (d *descent) moving() []int { return d.space.moving(d.at) }
 
-// Promise returns the decrease of f to the minimum of its quadratic model over the
+// promised returns the decrease of f to the minimum of its quadratic model over the
 // parameters that can move, or +Inf without a model.
-func (d *Descent) Promise() float64 {
+func (d *descent) promised() float64 {
 	if d.at.G == nil {
 		return math.Inf(1)
 	}
@@ -221,10 +193,10 @@ func (d *Descent) Promise() float64 {
 }
 
 // run descends from the start. The result has an error if the start failed or was cancelled.
-func (d *Descent) run(ctx context.Context) StartResult {
+func (d *descent) run(ctx context.Context) StartResult {
 	status, err := d.begin(ctx)
 	if status == StatusNone && err == nil {
-		status, err = d.s.Method.Descend(ctx, d)
+		status, err = d.descend(ctx)
 	}
 	switch {
 	case err == nil:
@@ -241,7 +213,7 @@ func (d *Descent) run(ctx context.Context) StartResult {
 }
 
 // begin evaluates the start point.
-func (d *Descent) begin(ctx context.Context) (Status, error) {
+func (d *descent) begin(ctx context.Context) (Status, error) {
 	if d.start.Metric != nil {
 		var err error
 		if d.model, err = d.start.Metric.floored(len(d.start.Z), metricFloor); err != nil {
@@ -267,7 +239,7 @@ func (d *Descent) begin(ctx context.Context) (Status, error) {
 	if err != nil {
 		return StatusFailed, err
 	}
-	if d.start.Metric != nil && d.curved {
+	if d.start.Metric != nil {
 		if d.first, err = d.second(ctx, z, d.s.hessianFirst()); err != nil {
 			return StatusFailed, err
 		}
@@ -289,7 +261,7 @@ type second struct {
 }
 
 // second returns the second derivatives at z, whose gradient was just evaluated.
-func (d *Descent) second(ctx context.Context, z []float64, exact bool) (second, error) {
+func (d *descent) second(ctx context.Context, z []float64, exact bool) (second, error) {
 	b, err := d.ev.Curvature(ctx, z, exact)
 	h := second{b: b, exact: exact}
 	if exact && b != nil && err == nil && d.space.limits != nil {
@@ -299,7 +271,7 @@ func (d *Descent) second(ctx context.Context, z []float64, exact bool) (second, 
 }
 
 // result returns the outcome of the start.
-func (d *Descent) result(status Status, err error) StartResult {
+func (d *descent) result(status Status, err error) StartResult {
 	r := StartResult{
 		Start: slices.Clone(d.start.Z), F: math.Inf(1), GradientNorm: math.NaN(), RelativeChange: d.change,
 		Status: status, Err: err, Iterations: d.iter, Evaluations: d.ev.counts,

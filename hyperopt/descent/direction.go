@@ -11,7 +11,6 @@ import (
 // director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and 7.5). It clears their
 // memory where the curvature condition fails, and limits the step, in particular by the bounds.
 type director struct {
-	memory int
 	lo, hi []float64 // bounds of the variables
 	limit  *stepLimit
 	// newton, unless nil, computes directions from a metric instead of L-BFGS. It
@@ -27,12 +26,12 @@ type director struct {
 	steepest bool // the latest direction is the steepest descent
 }
 
-// InitDirection implements [optimize.NextDirectioner]: steepest descent.
-func (d *director) InitDirection(loc *optimize.Location, dir []float64) float64 {
+// first returns the first trial along the direction of a metric or else the steepest descent, which it writes to dir.
+func (d *director) first(loc *optimize.Location, dir []float64) float64 {
 	if step, ok := d.newtonStep(loc, dir); ok {
 		return step
 	}
-	d.lbfgs = &optimize.LBFGS{Store: d.memory}
+	d.lbfgs = &optimize.LBFGS{Store: pairs}
 	d.lbfgs.InitDirection(loc, dir)
 	d.remember(loc)
 	d.steepest = true
@@ -44,10 +43,10 @@ func (d *director) InitDirection(loc *optimize.Location, dir []float64) float64 
 	return math.Min(step, d.limit.max)
 }
 
-// NextDirection implements [optimize.NextDirectioner].
-func (d *director) NextDirection(loc *optimize.Location, dir []float64) float64 {
+// next is first for a direction after a step.
+func (d *director) next(loc *optimize.Location, dir []float64) float64 {
 	if d.newton != nil || !d.curved(loc) {
-		return d.InitDirection(loc, dir)
+		return d.first(loc, dir)
 	}
 	d.lbfgs.NextDirection(loc, dir)
 	d.remember(loc)
@@ -55,7 +54,7 @@ func (d *director) NextDirection(loc *optimize.Location, dir []float64) float64 
 	if step, ok := d.fullStep(loc, dir); ok {
 		return step
 	}
-	return d.InitDirection(loc, dir)
+	return d.first(loc, dir)
 }
 
 // newtonStep computes the direction from the metric, if there is a metric and the
@@ -162,22 +161,11 @@ func (d *director) room(loc *optimize.Location, dir []float64, limit float64) fl
 	return limit
 }
 
-// LBFGS is L-BFGS (N&W 7.2) on the parameters that are not held at a bound, or damped BFGS from a
-// [Start.Metric]. The search directions are gonum's [optimize.LBFGS] and the iteration is gonum's
-// [optimize.LinesearchMethod], both driven step by step through their reverse-communication
-// interface. No goroutine is involved, so panics, cancellation and the evaluation limit act at
-// once, counts are exact, and the same input gives the same bits.
-type LBFGS struct {
-	// Memory is the number of correction pairs; 0 means DefaultMemory.
-	Memory int
-	// searcher replaces the line search, for comparisons in tests.
-	searcher func(*stepLimit, Options) optimize.Linesearcher
-}
-
-// quasiNewton is a descent by L-BFGS.
+// quasiNewton is a descent by L-BFGS (N&W 7.2) on the parameters that are not held at a bound, or by
+// damped BFGS from a [Start.Metric]. No goroutine is involved, so panics, cancellation and the
+// evaluation limit act at once, counts are exact, and the same input gives the same bits.
 type quasiNewton struct {
-	LBFGS
-	*Descent
+	*descent
 	ctx context.Context
 	// newton means that the model of the Hessian determines the directions: after a
 	// start with a metric, until the model misleads.
@@ -193,16 +181,8 @@ type quasiNewton struct {
 	// scattered says that the noise of f was estimated.
 	scattered bool
 	// end is the second-order end of the descent, nil before; blunt says that it cannot be.
-	end   ending
+	end   *trust
 	blunt bool
-}
-
-// ending is the end of a descent by other steps.
-type ending interface {
-	// run takes steps to the end; StatusNone means that L-BFGS has to go on.
-	run() (Status, error)
-	// jump makes p, whose gradient was just evaluated, the iterate.
-	jump(p Point) error
 }
 
 // gainRule notices that nothing is left to gain.

@@ -5,8 +5,8 @@
 //
 //	Minimize   runs starts in sequence or in parallel        (minimize.go)
 //	race       runs them in turns, merges and drops some     (minimize.go)
-//	Method     the algorithm of one start                    (methods.go, lbfgs.go)
-//	Descent    the state of a start, its criteria            (descent.go)
+//	descent    the state of a start, its criteria            (descent.go)
+//	rounds     L-BFGS from a start, and its end              (lbfgs.go, trust.go)
 //	Oracle     all calls of the function                     (oracle.go)
 //	space      parameters and their bounds                   (space.go)
 //

@@ -45,7 +45,7 @@ func (q *quasiNewton) exhausted() (bool, error) {
 		return tolerance > 0 && r.left() <= tolerance, nil
 	}
 	if !(tolerance > 0) || len(index) == 0 || r.looks >= gainLooks || q.start.Metric == nil && q.iter < len(index) ||
-		!(max(r.left(), gainHope*q.Promise()) <= tolerance) {
+		!(max(r.left(), gainHope*q.promised()) <= tolerance) {
 		return false, nil
 	}
 	r.decreases = nil
@@ -76,7 +76,7 @@ func (q *quasiNewton) nothingLeft(index []int, tolerance float64) (bool, error) 
 		}
 		floats.Scale(1/floats.Norm(v, 2), v)
 	}
-	return h.gain(g) <= tolerance && gainHope*q.Promise() <= tolerance, nil
+	return h.gain(g) <= tolerance && gainHope*q.promised() <= tolerance, nil
 }
 
 // product returns the Hessian's product with v and whether f promises no more than the
@@ -262,7 +262,7 @@ const reviveFirst = 0.2
 // vanishing returns the parameters from whose bounds f has little to gain, but that it
 // pushes there.
 func (q *quasiNewton) vanishing() []int {
-	if q.space.limits == nil || q.start.Metric == nil && !q.s.Eager && !(q.Promise() <= vanishPromise) {
+	if q.space.limits == nil || q.start.Metric == nil && !q.s.Eager && !(q.promised() <= vanishPromise) {
 		return nil
 	}
 	var index []int

@@ -11,7 +11,6 @@ import (
 
 	"gonum.org/v1/gonum/diff/fd"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
@@ -43,7 +42,6 @@ type arrays struct {
 
 // how holds settings, and the number of starts drawn around Start unless Further is set.
 type how struct {
-	Method                               Method
 	MaxEvaluations, Restarts             int
 	GradientTolerance, RelativeTolerance float64
 	ToleranceNats                        float64
@@ -52,16 +50,11 @@ type how struct {
 	Race                                 bool
 	Reach                                float64
 	Callback                             func(Iteration)
-	searcher                             func(*stepLimit, Options) optimize.Linesearcher
 }
 
 func (h how) settings() Options {
-	s := Options{Method: h.Method, MaxEvaluations: h.MaxEvaluations, GradientTolerance: h.GradientTolerance,
+	return Options{MaxEvaluations: h.MaxEvaluations, GradientTolerance: h.GradientTolerance,
 		RelativeTolerance: h.RelativeTolerance, ToleranceNats: h.ToleranceNats, Race: h.Race, Reach: h.Reach, Callback: h.Callback}
-	if h.searcher != nil {
-		s.Method = LBFGS{searcher: h.searcher}
-	}
-	return s
 }
 
 func (a arrays) problem(h how) Search {

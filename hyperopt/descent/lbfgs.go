@@ -2,26 +2,19 @@ package descent
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Name implements [Method].
-func (LBFGS) Name() string { return "lbfgs" }
-
-// Descend implements [Method]: rounds of L-BFGS on the parameters that can move,
-// between which some are held at their bounds and others released.
-func (m LBFGS) Descend(ctx context.Context, d *Descent) (Status, error) {
-	if m.Memory <= 0 {
-		m.Memory = DefaultMemory
-	}
-	if m.searcher == nil {
-		m.searcher = func(l *stepLimit, s Options) optimize.Linesearcher { return &valueFirst{limit: l, settings: s} }
-	}
+// descend minimizes from the start in rounds of L-BFGS on the parameters that can move, between which
+// some are held at their bounds and others released. The status is the reason for the end.
+func (d *descent) descend(ctx context.Context) (Status, error) {
 	p := len(d.at.Z)
-	q := &quasiNewton{LBFGS: m, Descent: d, ctx: ctx, newton: d.start.Metric != nil, gain: gainRule{last: d.at.F}, held: make([]bool, p), released: make([]int, p), tried: make([]int, p)}
+	q := &quasiNewton{descent: d, ctx: ctx, newton: d.start.Metric != nil, gain: gainRule{last: d.at.F}, held: make([]bool, p), released: make([]int, p), tried: make([]int, p)}
 	if d.first.b != nil {
 		t := &trust{quasiNewton: q, radius: trustFirst, insist: d.first.exact}
 		t.see(d.at, d.first)
@@ -125,7 +118,7 @@ func (q *quasiNewton) revert(best Point) (bool, error) {
 	}
 	q.step(p)
 	q.restless()
-	q.notify(q.Descent)
+	q.notify(q.descent)
 	return true, nil
 }
 
@@ -148,7 +141,7 @@ func (q *quasiNewton) round() (Status, error) {
 	if q.end != nil {
 		return q.end.run()
 	}
-	if status := q.Converged(); status != StatusNone || q.settled() {
+	if status := q.converged(); status != StatusNone || q.settled() {
 		return status, nil
 	}
 	if moved, err := q.vanish(); moved || err != nil {
@@ -158,68 +151,58 @@ func (q *quasiNewton) round() (Status, error) {
 	if len(v.index) == 0 {
 		return StatusStalled, nil // all parameters are held: see finish
 	}
-	limit := &stepLimit{max: math.Inf(1), noise: q.noise}
-	dir := &director{memory: q.Memory, lo: v.lo, hi: v.hi, limit: limit}
-	if q.newton {
-		dir.newton = func(g, d []float64) bool { return q.model.newton(v.index, g, d) }
-	}
-	lsm := &optimize.LinesearchMethod{NextDirectioner: dir, Linesearcher: q.searcher(limit, q.s)}
-	loc := &optimize.Location{X: make([]float64, len(v.index)), Gradient: make([]float64, len(v.index))}
-	v.load(loc)
-	op, err := lsm.Init(loc)
+	step := v.dir.first(&v.loc, v.along)
 	for {
-		switch {
-		case err != nil:
-			// The search failed. Retry without the memory, unless steepest descent just failed.
-			if dir.steepest {
-				if q.Promise() <= math.Max(q.noise, q.s.RelativeTolerance*math.Max(1, math.Abs(q.at.F))) {
-					return StatusFunctionConverged, nil
-				}
-				if q.blunt || q.end != nil {
-					return StatusStalled, nil
-				}
-				return StatusNone, trustAt(q, q.at) // the Hessian tells whether this is an optimum
-			}
-			q.newton, dir.newton = false, nil
-			v.load(loc)
-			op, err = lsm.Init(loc)
+		switch err := v.search(step); {
+		case errors.Is(err, errNoStep) && v.dir.steepest:
+			return q.blocked()
+		case errors.Is(err, errNoStep): // retry without the memory
+			q.newton, v.dir.newton = false, nil
+			v.load()
+			step = v.dir.first(&v.loc, v.along)
 			continue
-		case op == optimize.MajorIteration:
-			p := Point{Z: slices.Clone(v.z), F: loc.F, G: slices.Clone(v.g)}
-			if err := q.beginTrust(p); err != nil {
-				return StatusNone, err
-			}
-			q.Accept(p)
-			if q.end != nil {
-				return StatusNone, nil
-			}
-			if status := q.Converged(); status != StatusNone || q.settled() {
-				return status, nil
-			}
-			if done, err := q.exhausted(); done || err != nil {
-				return StatusGainConverged, err
-			}
-			if q.iter == hessianAfter && !q.newton {
-				if ok, err := q.measure(); ok || err != nil {
-					return StatusNone, err
-				}
-			}
-			if q.stuck() || len(q.arrived()) > 0 || len(q.vanishing()) > 0 {
-				return StatusNone, nil
-			}
-		default:
-			if err := v.evaluate(op, loc); err != nil {
-				return StatusNone, err
-			}
+		case err != nil:
+			return StatusNone, err
 		}
-		if limit.suspect && !q.scattered {
-			if q.noise, err = q.scatter(q.ctx); err != nil {
-				return StatusNone, err
-			}
-			q.scattered, limit.noise = true, q.noise
+		if status, done, err := q.arrive(v.point()); done || err != nil {
+			return status, err
 		}
-		op, err = lsm.Iterate(loc)
+		step = v.dir.next(&v.loc, v.along)
 	}
+}
+
+// blocked ends a round in which even the steepest descent did not decrease f.
+func (q *quasiNewton) blocked() (Status, error) {
+	if q.promised() <= math.Max(q.noise, q.s.RelativeTolerance*math.Max(1, math.Abs(q.at.F))) {
+		return StatusFunctionConverged, nil
+	}
+	if q.blunt || q.end != nil {
+		return StatusStalled, nil
+	}
+	return StatusNone, trustAt(q, q.at) // the Hessian tells whether this is an optimum
+}
+
+// arrive makes p, the end of a search, the current iterate, and reports whether the round ends there.
+func (q *quasiNewton) arrive(p Point) (status Status, done bool, err error) {
+	if err := q.beginTrust(p); err != nil {
+		return StatusNone, true, err
+	}
+	q.accept(p)
+	if q.end != nil {
+		return StatusNone, true, nil
+	}
+	if status := q.converged(); status != StatusNone || q.settled() {
+		return status, true, nil
+	}
+	if done, err := q.exhausted(); done || err != nil {
+		return StatusGainConverged, true, err
+	}
+	if q.iter == hessianAfter && !q.newton {
+		if ok, err := q.measure(); ok || err != nil {
+			return StatusNone, true, err
+		}
+	}
+	return StatusNone, q.stuck() || len(q.arrived()) > 0 || len(q.vanishing()) > 0, nil
 }
 
 // measure computes the Hessian at the current iterate and makes it the model of the
@@ -243,55 +226,84 @@ func (q *quasiNewton) measure() (bool, error) {
 
 // view restricts a start to the parameters that can move, for L-BFGS.
 type view struct {
-	q      *quasiNewton
-	index  []int // of the parameters
-	lo, hi []float64
-	z, g   []float64 // all p
+	q     *quasiNewton
+	index []int     // of the parameters
+	z, g  []float64 // all p
+	limit stepLimit
+	dir   *director
+	// loc is the latest evaluation on the line from from along the direction along.
+	loc         optimize.Location
+	from, along []float64
 }
 
 func newView(q *quasiNewton) *view {
-	v := &view{q: q, z: slices.Clone(q.at.Z), g: make([]float64, len(q.at.Z))}
+	v := &view{q: q, z: slices.Clone(q.at.Z), g: make([]float64, len(q.at.Z)), limit: stepLimit{max: math.Inf(1), noise: q.noise}}
+	v.dir = &director{limit: &v.limit}
 	for _, i := range q.space.free() {
 		if !q.held[i] {
 			v.index = append(v.index, i)
-			v.lo, v.hi = append(v.lo, q.space.lo[i]), append(v.hi, q.space.hi[i])
+			v.dir.lo, v.dir.hi = append(v.dir.lo, q.space.lo[i]), append(v.dir.hi, q.space.hi[i])
 		}
 	}
+	if q.newton {
+		v.dir.newton = func(g, d []float64) bool { return q.model.newton(v.index, g, d) }
+	}
+	n := len(v.index)
+	v.loc, v.from, v.along = optimize.Location{X: make([]float64, n), Gradient: make([]float64, n)}, make([]float64, n), make([]float64, n)
+	v.load()
 	return v
 }
 
 // load sets loc to the current iterate.
-func (v *view) load(loc *optimize.Location) {
-	loc.F = v.q.at.F
+func (v *view) load() {
+	v.loc.F = v.q.at.F
 	for k, i := range v.index {
-		loc.X[k], loc.Gradient[k] = v.q.at.Z[i], v.q.at.G[i]
+		v.loc.X[k], v.loc.Gradient[k] = v.q.at.Z[i], v.q.at.G[i]
 	}
 }
 
-func (v *view) evaluate(op optimize.Operation, loc *optimize.Location) error {
+// search moves loc along the direction.
+func (v *view) search(step float64) error {
+	copy(v.from, v.loc.X)
+	slope := floats.Dot(v.loc.Gradient, v.along)
+	if slope >= 0 {
+		return errNoStep
+	}
+	s := &lineSearch{limit: &v.limit, settings: v.q.s, line: v}
+	return s.run(sample{f: v.loc.F, g: slope, slope: true}, step)
+}
+
+// point returns the latest evaluation, over all parameters.
+func (v *view) point() Point { return Point{Z: slices.Clone(v.z), F: v.loc.F, G: slices.Clone(v.g)} }
+
+func (v *view) value(a float64) (f float64, err error) {
+	floats.AddScaledTo(v.loc.X, v.from, a, v.along)
+	if floats.Equal(v.from, v.loc.X) {
+		return 0, errNoStep // the step is within rounding
+	}
 	for k, i := range v.index {
-		v.z[i] = v.q.space.snap(i, loc.X[k])
+		v.z[i] = v.q.space.snap(i, v.loc.X[k])
 	}
-	if op&optimize.FuncEvaluation != 0 {
-		f, err := v.q.ev.Value(v.q.ctx, v.z)
-		if err != nil {
-			return err
-		}
-		loc.F = f
+	v.loc.F, err = v.q.ev.Value(v.q.ctx, v.z)
+	return v.loc.F, err
+}
+
+func (v *view) slope() (float64, error) {
+	if _, err := v.q.ev.Gradient(v.q.ctx, v.z, v.g); err != nil {
+		return 0, err
 	}
-	if op&optimize.GradEvaluation != 0 {
-		if math.IsInf(loc.F, 1) { // only from a search that requests both at once
-			for k := range loc.Gradient {
-				loc.Gradient[k] = math.NaN()
-			}
-			return nil
-		}
-		if _, err := v.q.ev.Gradient(v.q.ctx, v.z, v.g); err != nil {
-			return err
-		}
-		for k, i := range v.index {
-			loc.Gradient[k] = v.g[i]
-		}
+	for k, i := range v.index {
+		v.loc.Gradient[k] = v.g[i]
 	}
-	return nil
+	return floats.Dot(v.loc.Gradient, v.along), nil
+}
+
+func (v *view) examine() (err error) {
+	q := v.q
+	if !v.limit.suspect || q.scattered {
+		return nil
+	}
+	q.noise, err = q.scatter(q.ctx)
+	q.scattered, v.limit.noise = err == nil, q.noise
+	return err
 }

@@ -2,10 +2,9 @@ package descent
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/optimize"
 )
 
 // stepLimit passes the longest allowed step from the search direction to the line
@@ -24,7 +23,7 @@ type sample struct {
 	slope   bool
 }
 
-// valueFirst is a line search for the strong Wolfe conditions that computes the derivative only
+// lineSearch is a line search for the strong Wolfe conditions that computes the derivative only
 // where the value is low enough. It follows N&W algorithms 3.5 (bracket) and 3.6 (zoom), but
 // splits each trial into a value and, if that passes the test of sufficient decrease, a gradient.
 // An infinite value shortens the step. Where the expected decrease is within rounding, the
@@ -32,15 +31,15 @@ type sample struct {
 // gradient method with guaranteed descent and an efficient line search, SIAM J. Optim. 16 (2005),
 // eq. 4.1. Without these, the search would fail before it reaches a tight gradient tolerance.
 //
-// Measured with BenchmarkLineSearch (122 starts of GP regressions, Rosenbrock and quadratic
-// functions to |∂f/∂z| ≤ 1e-4, all of which converge). Total cost, with 1 for a value and 2 more
-// for a gradient, and in parentheses the cost of the GPs: this search 15442 (10593), gonum's
-// Backtracking 15742 (10897), MoreThuente 16527 (11517), Bisection 16582 (11731). Backtracking
-// comes close but does not ensure sᵀy > 0, and none of gonum's searches interpolates from values
-// alone or limits the step.
-type valueFirst struct {
+// Measured on 122 starts of GP regressions, Rosenbrock and quadratic functions to |∂f/∂z| ≤ 1e-4, all
+// of which converge. Total cost, with 1 for a value and 2 more for a gradient, and in parentheses the
+// cost of the GPs: this search 15442 (10593), gonum's Backtracking 15742 (10897), MoreThuente 16527
+// (11517), Bisection 16582 (11731). Backtracking comes close but does not ensure sᵀy > 0, and none of
+// gonum's searches interpolates from values alone or limits the step.
+type lineSearch struct {
 	limit    *stepLimit
 	settings Options
+	line     line
 
 	zero      sample // φ(0), φ'(0)
 	lo, hi    sample // hi counts only if bracketed; lo always has its slope
@@ -48,75 +47,82 @@ type valueFirst struct {
 	bracketed bool
 	trial     sample
 	rough     bool // trial's decrease is within rounding
-	phase     searchPhase
 	trials    int
 	widths    [2]float64
 }
 
-type searchPhase int
+// line is φ. Its methods are called in this order.
+type line interface {
+	// value returns φ(a), +Inf where it is not defined.
+	value(a float64) (float64, error)
+	// slope returns φ' where the latest value is, NaN where it is not defined.
+	slope() (float64, error)
+	// examine looks at the noise of φ if the search suspects some, after an evaluation.
+	examine() error
+}
 
-const (
-	searchIdle searchPhase = iota
-	searchValue
-	searchGradient
-	searchReturn // back at lo
-)
+// errNoStep ends a search that finds no decrease.
+var errNoStep = errors.New("hyperopt: no step along this direction decreases the objective")
 
-// Init implements [optimize.Linesearcher].
-func (s *valueFirst) Init(value, derivative, step float64) optimize.Operation {
-	if !(step > 0) || !(derivative < 0) {
+// run searches from 0, where φ and its slope are known. The first trial is at most limit.max. The latest
+// evaluation is then at the end of the step.
+func (s *lineSearch) run(zero sample, step float64) error {
+	if !(step > 0) || !(zero.g < 0) {
 		panic("hyperopt: line search without a step or a descent direction")
 	}
-	*s = valueFirst{limit: s.limit, settings: s.settings}
-	s.zero = sample{f: value, g: derivative, slope: true}
-	s.lo = s.zero
+	s.zero, s.lo = zero, zero
 	s.widths = [2]float64{math.Inf(1), math.Inf(1)}
-	s.trial.a = step // at most limit.max: LinesearchMethod passes the director's step
-	s.phase = searchValue
-	s.trials = 1
-	return optimize.FuncEvaluation
+	for s.trials = 1; ; s.trials++ {
+		found, err := s.try(step)
+		switch {
+		case err != nil || found:
+			return err
+		case s.ended():
+			return s.settle()
+		case s.bracketed:
+			step = s.interpolate()
+		default:
+			step = s.extrapolate()
+		}
+	}
 }
 
-// Iterate implements [optimize.Linesearcher].
-func (s *valueFirst) Iterate(value, derivative float64) (optimize.Operation, float64, error) {
-	switch s.phase {
-	case searchValue:
-		s.trial.f, s.trial.slope = value, false
-		if s.promising() {
-			s.phase = searchGradient
-			return optimize.GradEvaluation, s.trial.a, nil
-		}
+// try evaluates a trial step and reports whether it ends the search.
+func (s *lineSearch) try(step float64) (found bool, err error) {
+	s.trial = sample{a: step}
+	if s.trial.f, err = s.line.value(step); err == nil {
+		err = s.line.examine()
+	}
+	if err != nil {
+		return false, err
+	}
+	if !s.promising() {
 		s.doubt()
 		s.shrink()
-	case searchGradient:
-		s.trial.g, s.trial.slope = derivative, true
-		switch {
-		case math.IsNaN(derivative):
-			s.trial.f, s.trial.slope = math.Inf(1), false
-			s.shrink()
-		case math.Abs(derivative) <= -curvature*s.zero.g:
-			return s.accept()
-		case !s.bracketed && derivative < 0 && s.trial.a >= s.limit.max:
-			// The longest allowed step has sufficient decrease.
-			return s.accept()
-		default:
-			s.improve()
-		}
-	case searchReturn:
-		return s.accept()
-	default:
-		panic("hyperopt: line search not initialized")
+		return false, nil
 	}
-	return s.next()
-}
-
-func (s *valueFirst) accept() (optimize.Operation, float64, error) {
-	s.phase = searchIdle
-	return optimize.MajorIteration, s.trial.a, nil
+	if s.trial.g, err = s.line.slope(); err == nil {
+		err = s.line.examine()
+	}
+	s.trial.slope = true
+	switch g := s.trial.g; {
+	case err != nil:
+		return false, err
+	case math.IsNaN(g):
+		s.trial.f, s.trial.slope = math.Inf(1), false
+		s.shrink()
+	case math.Abs(g) <= -curvature*s.zero.g:
+		return true, nil
+	case !s.bracketed && g < 0 && s.trial.a >= s.limit.max:
+		return true, nil // the longest allowed step has sufficient decrease
+	default:
+		s.improve()
+	}
+	return false, nil
 }
 
 // promising reports whether the gradient at trial is worth its cost.
-func (s *valueFirst) promising() bool {
+func (s *lineSearch) promising() bool {
 	t := s.trial
 	s.rough = false
 	if t.f <= s.zero.f+armijo*t.a*s.zero.g && (t.f < s.lo.f || s.lo.a == 0) {
@@ -128,13 +134,13 @@ func (s *valueFirst) promising() bool {
 }
 
 // noise returns the difference of two values that says nothing about their order.
-func (s *valueFirst) noise() float64 {
+func (s *lineSearch) noise() float64 {
 	return math.Max(s.settings.noise(s.zero.f), s.limit.noise)
 }
 
 // doubt notes whether noise may have made trial too high: both its difference and the
 // decrease that the slope promised are small.
-func (s *valueFirst) doubt() {
+func (s *lineSearch) doubt() {
 	small := suspicious * math.Max(1, math.Abs(s.zero.f))
 	if math.Abs(s.trial.f-s.zero.f) <= small && s.trial.a*-s.zero.g <= small {
 		s.limit.suspect = true
@@ -142,7 +148,7 @@ func (s *valueFirst) doubt() {
 }
 
 // shrink makes trial, which is too high, the new end of the bracket.
-func (s *valueFirst) shrink() {
+func (s *lineSearch) shrink() {
 	s.other = sample{}
 	if s.bracketed && s.lo.a == 0 {
 		s.other = s.hi
@@ -151,7 +157,7 @@ func (s *valueFirst) shrink() {
 }
 
 // improve makes trial, the lowest value so far, the new start of the bracket.
-func (s *valueFirst) improve() {
+func (s *lineSearch) improve() {
 	t := s.trial
 	s.other = sample{}
 	if s.rough {
@@ -174,45 +180,40 @@ func (s *valueFirst) improve() {
 	s.lo = t
 }
 
-// next chooses the next trial, or ends the search.
-func (s *valueFirst) next() (optimize.Operation, float64, error) {
-	w := math.Abs(s.hi.a - s.lo.a)
-	end := s.trials >= maxTrials
-	if s.bracketed {
-		// Near the boundary of the domain of f, little can be gained.
-		end = end || math.IsInf(s.hi.f, 1) && s.lo.a >= 0.5*s.hi.a
-		end = end || w <= 1e-12*math.Max(s.hi.a, s.lo.a) || w*-s.zero.g <= 1e-3*s.noise()
-	} else {
-		end = end || s.lo.a >= s.limit.max
+// ended reports whether further trials are not worth it.
+func (s *lineSearch) ended() bool {
+	switch w := math.Abs(s.hi.a - s.lo.a); {
+	case s.trials >= maxTrials:
+		return true
+	case !s.bracketed:
+		return s.lo.a >= s.limit.max
+	case math.IsInf(s.hi.f, 1) && s.lo.a >= 0.5*s.hi.a:
+		return true // near the boundary of the domain of f, little can be gained
+	default:
+		return w <= 1e-12*math.Max(s.hi.a, s.lo.a) || w*-s.zero.g <= 1e-3*s.noise()
 	}
-	if end {
-		return s.giveUp()
-	}
-	a := s.extrapolate
-	if s.bracketed {
-		a = s.interpolate
-	}
-	s.trial = sample{a: a()}
-	s.trials++
-	s.phase = searchValue
-	return optimize.FuncEvaluation, s.trial.a, nil
 }
 
-// giveUp settles for the best point with sufficient decrease, if there is one.
-func (s *valueFirst) giveUp() (optimize.Operation, float64, error) {
+// settle returns to the best point with sufficient decrease, if there is one.
+func (s *lineSearch) settle() error {
 	if s.lo.a == 0 || s.lo.f > s.zero.f+armijo*s.lo.a*s.zero.g {
-		s.phase = searchIdle
-		return optimize.NoOperation, 0, optimize.ErrLinesearcherFailure
+		return errNoStep
 	}
 	if s.lo.a == s.trial.a {
-		return s.accept()
+		return nil
 	}
-	s.trial, s.phase = s.lo, searchReturn
-	return optimize.FuncEvaluation | optimize.GradEvaluation, s.lo.a, nil
+	_, err := s.line.value(s.lo.a)
+	if err == nil {
+		_, err = s.line.slope()
+	}
+	if err == nil {
+		err = s.line.examine()
+	}
+	return err
 }
 
 // extrapolate returns a step beyond lo.
-func (s *valueFirst) extrapolate() float64 {
+func (s *lineSearch) extrapolate() float64 {
 	t, from := s.lo, s.other
 	a := cubicMin(from, t)
 	if !(a > t.a) {
@@ -225,7 +226,7 @@ func (s *valueFirst) extrapolate() float64 {
 
 // interpolate returns a step between lo and hi, at least a tenth of the
 // interval away from its ends.
-func (s *valueFirst) interpolate() float64 {
+func (s *lineSearch) interpolate() float64 {
 	w := s.hi.a - s.lo.a
 	if math.IsInf(s.hi.f, 1) {
 		return s.lo.a + infeasibleContraction*w
@@ -317,7 +318,7 @@ const suspicious = 1e-6
 // along a short line, by ECnoise (Moré and Wild, Estimating computational noise, SIAM J. Sci.
 // Comput. 33, 2011, section 5): differences of order k have (2k)!/(k!)² times the variance of the
 // noise where the differences of f itself vanish. It is 0 if the values do not show noise.
-func (d *Descent) scatter(ctx context.Context) (float64, error) {
+func (d *descent) scatter(ctx context.Context) (float64, error) {
 	index := d.moving()
 	values := []float64{d.at.F}
 	for k := range noiseValues {

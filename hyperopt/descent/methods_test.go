@@ -45,76 +45,72 @@ func (b *bowl) ValueGradient(_ context.Context, z, g []float64) (float64, error)
 	return b.f(z), nil
 }
 
-// TestMethodsWithinBounds checks that every method finds the minimum inside the bounds, never
+// TestWithinBounds checks that a descent finds the minimum inside the bounds, never
 // evaluates a point outside them, and does not change fixed parameters.
-func TestMethodsWithinBounds(t *testing.T) {
-	for _, m := range Methods() {
-		rapid.Check(t, func(r *rapid.T) {
-			p := rapid.IntRange(2, 4).Draw(r, "p")
-			b := &bowl{lo: -2, hi: 2}
-			problem := arrays{Objective: b}
-			for i := range p {
-				b.a = append(b.a, rapid.Float64Range(-3, 3).Draw(r, "minimum"))
-				problem.Start = append(problem.Start, rapid.Float64Range(-1.9, 1.9).Draw(r, "start"))
-				problem.Lower, problem.Upper = append(problem.Lower, b.lo), append(problem.Upper, b.hi)
-				problem.Fixed = append(problem.Fixed, i == 0 && p > 2)
-			}
-			result := must.Get(minimizeArrays(t.Context(), problem, how{Method: m, MaxEvaluations: 5000}))(r)
-			if b.outside {
-				r.Fatalf("%s: evaluated outside the bounds", m.Name())
-			}
-			for i, z := range result.X {
-				want := math.Max(b.lo, math.Min(b.a[i], b.hi))
-				if problem.Fixed[i] {
-					if z != problem.Start[i] {
-						r.Fatalf("%s: fixed parameter moved from %v to %v", m.Name(), problem.Start[i], z)
-					}
-					continue
+func TestWithinBounds(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		p := rapid.IntRange(2, 4).Draw(r, "p")
+		b := &bowl{lo: -2, hi: 2}
+		problem := arrays{Objective: b}
+		for i := range p {
+			b.a = append(b.a, rapid.Float64Range(-3, 3).Draw(r, "minimum"))
+			problem.Start = append(problem.Start, rapid.Float64Range(-1.9, 1.9).Draw(r, "start"))
+			problem.Lower, problem.Upper = append(problem.Lower, b.lo), append(problem.Upper, b.hi)
+			problem.Fixed = append(problem.Fixed, i == 0 && p > 2)
+		}
+		result := must.Get(minimizeArrays(t.Context(), problem, how{MaxEvaluations: 5000}))(r)
+		if b.outside {
+			r.Fatalf("evaluated outside the bounds")
+		}
+		for i, z := range result.X {
+			want := math.Max(b.lo, math.Min(b.a[i], b.hi))
+			if problem.Fixed[i] {
+				if z != problem.Start[i] {
+					r.Fatalf("fixed parameter moved from %v to %v", problem.Start[i], z)
 				}
-				if tol := 2e-4; math.Abs(z-want) > tol { // twice the gradient's tolerance, with curvatures from 1 on
-					r.Fatalf("%s: component %d is %v, want %v (%v after %+v)", m.Name(), i, z, want, result.Status, result.Evaluations)
-				}
+				continue
 			}
-			if e := result.Evaluations; e.Value != b.values || e.Gradient != b.gradient {
-				r.Fatalf("%s: %+v counted, %d and %d requested", m.Name(), e, b.values, b.gradient)
+			if tol := 2e-4; math.Abs(z-want) > tol { // twice the gradient's tolerance, with curvatures from 1 on
+				r.Fatalf("component %d is %v, want %v (%v after %+v)", i, z, want, result.Status, result.Evaluations)
 			}
-		})
-	}
+		}
+		if e := result.Evaluations; e.Value != b.values || e.Gradient != b.gradient {
+			r.Fatalf("%+v counted, %d and %d requested", e, b.values, b.gradient)
+		}
+	})
 }
 
-// TestMethodsEnd checks that the evaluation limit, a cancellation and an error of
-// the objective end every method correctly.
-func TestMethodsEnd(t *testing.T) {
-	for _, m := range Methods() {
-		for _, limit := range []int{1, 2, 7} {
-			b := &bowl{a: []float64{1, 2, -1}, lo: -9, hi: 9}
-			r, err := minimizeArrays(t.Context(), arrays{Objective: b, Start: []float64{0, 0, 0}}, how{Method: m, MaxEvaluations: limit})
-			if err != nil || r.Status != StatusMaxEvaluations || r.X == nil || b.values > limit {
-				t.Errorf("%s: limit %d: %v, %v, %d values", m.Name(), limit, r.Status, err, b.values)
-			}
+// TestEnds checks that the evaluation limit, a cancellation and an error of
+// the objective end a descent correctly.
+func TestEnds(t *testing.T) {
+	for _, limit := range []int{1, 2, 7} {
+		b := &bowl{a: []float64{1, 2, -1}, lo: -9, hi: 9}
+		r, err := minimizeArrays(t.Context(), arrays{Objective: b, Start: []float64{0, 0, 0}}, how{MaxEvaluations: limit})
+		if err != nil || r.Status != StatusMaxEvaluations || r.X == nil || b.values > limit {
+			t.Errorf("limit %d: %v, %v, %d values", limit, r.Status, err, b.values)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		calls, plain := 0, &bowl{a: []float64{1, 2}, lo: -9, hi: 9}
-		p := arrays{Start: []float64{0, 0}, Objective: hooked{plain, func() error {
-			if calls++; calls == 4 {
-				cancel()
-			}
-			return nil
-		}}}
-		if r, err := minimizeArrays(ctx, p, how{Method: m}); !errors.Is(err, context.Canceled) || r.Status != StatusCancelled {
-			t.Errorf("%s: cancelled: %v, %v", m.Name(), r.Status, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	calls, plain := 0, &bowl{a: []float64{1, 2}, lo: -9, hi: 9}
+	p := arrays{Start: []float64{0, 0}, Objective: hooked{plain, func() error {
+		if calls++; calls == 4 {
+			cancel()
 		}
-		broken := errors.New("broken")
-		calls = 0
-		p.Objective = hooked{plain, func() error {
-			if calls++; calls > 4 {
-				return broken
-			}
-			return nil
-		}}
-		if r, err := minimizeArrays(t.Context(), p, how{Method: m}); !errors.Is(err, broken) || r.Status != StatusFailed {
-			t.Errorf("%s: broken: %v, %v", m.Name(), r.Status, err)
+		return nil
+	}}}
+	if r, err := minimizeArrays(ctx, p, how{}); !errors.Is(err, context.Canceled) || r.Status != StatusCancelled {
+		t.Errorf("cancelled: %v, %v", r.Status, err)
+	}
+	broken := errors.New("broken")
+	calls = 0
+	p.Objective = hooked{plain, func() error {
+		if calls++; calls > 4 {
+			return broken
 		}
+		return nil
+	}}
+	if r, err := minimizeArrays(t.Context(), p, how{}); !errors.Is(err, broken) || r.Status != StatusFailed {
+		t.Errorf("broken: %v, %v", r.Status, err)
 	}
 }
 

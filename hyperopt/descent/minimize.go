@@ -36,14 +36,14 @@ func Minimize(ctx context.Context, p Search, s Options) (*Result, error) {
 		warnings = append(warnings, "all parameters are fixed: no restarts were run")
 	}
 	ends := make([]StartResult, len(r.starts))
-	if r.settings.Race && len(r.starts)+len(r.ends) > 1 && TakesMetric(r.settings.Method) {
+	if r.settings.Race && len(r.starts)+len(r.ends) > 1 {
 		ends = r.race(ctx)
 	} else { // in order, each on the next free objective
 		_ = SideBySide(ctx, len(r.starts), r.objectives, func(ctx context.Context, obj Func, k int) error {
 			if k > 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			ends[k] = r.descent(k, obj, func(d *Descent) { r.board.notify(k, d) }).run(ctx)
+			ends[k] = r.descent(k, obj, func(d *descent) { r.board.notify(k, d) }).run(ctx)
 			r.board.finish(k, ends[k])
 			return ends[k].fatal()
 		})
@@ -117,9 +117,6 @@ func newRun(p Search, s Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Method == nil {
-		s.Method = LBFGS{}
-	}
 	if len(p.Objectives) == 0 {
 		return nil, fmt.Errorf("hyperopt: no objective is given")
 	}
@@ -141,11 +138,11 @@ func newRun(p Search, s Options) (*run, error) {
 }
 
 // descent prepares start k, which calls notify after each iteration.
-func (r *run) descent(k int, obj Func, notify func(*Descent)) *Descent {
+func (r *run) descent(k int, obj Func, notify func(*descent)) *descent {
 	ev := NewOracle(obj, r.log(k))
 	ev.max = r.settings.MaxEvaluations
 	start := r.starts[k]
-	return &Descent{space: r.space, s: r.settings, index: k, start: start, ev: ev, notify: notify, change: math.NaN(), model: model{p: len(start.Z)}, curved: TakesMetric(r.settings.Method)}
+	return &descent{space: r.space, s: r.settings, index: k, start: start, ev: ev, notify: notify, change: math.NaN(), model: model{p: len(start.Z)}}
 }
 
 // SideBySide calls do in parallel for 0 … n−1, in order, each with the next free worker. An
@@ -205,7 +202,7 @@ func (b *board) finish(k int, r StartResult) {
 }
 
 // notify reports an iteration to the callback. Calls never overlap.
-func (b *board) notify(k int, d *Descent) {
+func (b *board) notify(k int, d *descent) {
 	if b.callback == nil {
 		return
 	}
@@ -225,7 +222,7 @@ func (b *board) notify(k int, d *Descent) {
 
 // racer is a start that halts after every iteration.
 type racer struct {
-	*Descent
+	*descent
 	warm   int
 	begun  bool // its first point is evaluated
 	turn   func() (struct{}, bool)
@@ -242,7 +239,7 @@ type racer struct {
 func ended(ends []StartResult) []*racer {
 	out := make([]*racer, len(ends))
 	for k, e := range ends {
-		out[k] = &racer{Descent: &Descent{index: k}, result: e, over: true}
+		out[k] = &racer{descent: &descent{index: k}, result: e, over: true}
 		if e.Status == StatusDropped || e.Status == StatusMerged {
 			out[k].left = e.Status
 		}
@@ -294,15 +291,15 @@ func (r *run) race(ctx context.Context) []StartResult {
 }
 
 func (r *run) racer(ctx context.Context, k int) *racer {
-	one := &racer{Descent: r.descent(k, nil, nil), warm: raceWarm, promise: math.Inf(1), before: math.Inf(1)}
+	one := &racer{descent: r.descent(k, nil, nil), warm: raceWarm, promise: math.Inf(1), before: math.Inf(1)}
 	if r.starts[k].Metric != nil {
 		one.warm = raceWarmMetric
 	}
 	// The coroutine always runs to its end; see leave.
 	one.turn, _ = iter.Pull(func(yield func(struct{}) bool) {
-		one.notify = func(d *Descent) {
+		one.notify = func(d *descent) {
 			one.begun = true
-			one.before, one.promise = one.promise, d.Promise()
+			one.before, one.promise = one.promise, d.promised()
 			r.board.notify(k, d)
 			yield(struct{}{})
 		}

@@ -57,7 +57,7 @@ type Search struct {
 	Parameters []Parameter
 	// Limits, unless nil, returns for each element of z the value from which its effect
 	// vanishes, so that f changes almost linearly with a power of its inverse, or +Inf: a
-	// lengthscale much longer than its column. LBFGS then tries the upper bound.
+	// lengthscale much longer than its column. The descent then tries the upper bound.
 	Limits func(z []float64) []float64
 	// Starts are the start points; nil means one, at the parameters' Start values. A free
 	// parameter outside its bounds is moved to the nearest bound, with a warning for start 0.
@@ -76,10 +76,10 @@ type Search struct {
 // Options.RelativeTolerance. A single short step says nothing about convergence.
 const relativeIterations = 5
 
-// DefaultMemory exceeds the 3 to 20 pairs of N&W 7.2, because their arithmetic
+// pairs is the number of correction pairs of L-BFGS. It exceeds the 3 to 20 pairs of N&W 7.2, because their arithmetic
 // costs almost nothing next to an evaluation: on ill-conditioned GPs (c₂ = 0.9) 5,
 // 10, 15, 20, 30, 60 pairs needed costs of 16449, 11404, 10666, 9971, 9552, 9487.
-const DefaultMemory = 30
+const pairs = 30
 
 const (
 	// maxRounds bounds the number of times that parameters are held at or released from bounds.

@@ -166,9 +166,9 @@ func TestPromised(t *testing.T) {
 	} {
 		r := must.Get(newRun(arrays{Objective: total(f), Start: []float64{1, -2, 3}, Metric: h, Fixed: c.fixed}.problem(how{}), Options{}))(t)
 		got := math.NaN()
-		r.descent(0, r.objectives[0], func(d *Descent) {
+		r.descent(0, r.objectives[0], func(d *descent) {
 			if math.IsNaN(got) {
-				got = d.Promise()
+				got = d.promised()
 			}
 		}).run(t.Context())
 		if math.Abs(got-c.want) > 1e-9 {

@@ -149,7 +149,7 @@ func (t *trust) tolerance() float64 { return max(trustShare*t.s.ToleranceNats, t
 // run takes second-order steps to the end. StatusNone means that L-BFGS has to go on.
 func (t *trust) run() (Status, error) {
 	for {
-		if status := t.Converged(); status != StatusNone && status != StatusGradientConverged {
+		if status := t.converged(); status != StatusNone && status != StatusGradientConverged {
 			return status, nil
 		}
 		left := t.left()
@@ -159,7 +159,7 @@ func (t *trust) run() (Status, error) {
 			return StatusGainConverged, nil
 		case s == nil || left > t.tolerance():
 		case t.exact && (t.fresh || t.radius >= trustWide), t.s.Eager, !t.exact && t.trusted && t.s.FewRows:
-			return cmp.Or(t.Converged(), StatusGainConverged), nil
+			return cmp.Or(t.converged(), StatusGainConverged), nil
 		default:
 			if err := t.renew(); err != nil {
 				return StatusFailed, err
@@ -297,7 +297,7 @@ func (t *trust) accept(p Point) error {
 	if m, err := t.far.leave(t.b, p).floored(len(p.Z), modelFloor); ok && err == nil {
 		t.model = m
 	}
-	t.notify(t.Descent)
+	t.notify(t.descent)
 	return nil
 }
 
