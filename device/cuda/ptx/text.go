@@ -32,9 +32,10 @@ func (k *Kernel) body(e *Entry, pairs int) *body {
 }
 
 // Pairs returns the number of pairs in a pass: the largest for which the registers hold
-// the live values and the temporary values of an operation on all pairs.
+// the live values and the temporary values of an operation on all pairs. A text for two
+// pairs shows how many values of a pair live.
 func (k *Kernel) Pairs(e *Entry) int {
-	live, scratch, sums := k.body(e, 8).live.most(), k.scratch(), 0
+	live, scratch, sums := k.body(e, 2).live.most(), k.scratch(), 0
 	if e == Multiply {
 		sums = 2 * vectors
 	}

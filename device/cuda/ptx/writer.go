@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -25,7 +26,7 @@ var types = [...]string{".f64", ".b64", ".b32", ".pred"}
 func (w *writer) reg(kind byte) string {
 	k := strings.IndexByte(kinds, kind)
 	w.count[k]++
-	return fmt.Sprintf("%%%c%d", kind, w.count[k])
+	return "%" + kinds[k:k+1] + strconv.Itoa(w.count[k])
 }
 
 // put writes an instruction.
@@ -34,8 +35,15 @@ func (w *writer) put(format string, args ...any) { fmt.Fprintf(&w.body, "\t"+for
 // do writes an instruction whose result is a new register, and returns the register.
 func (w *writer) do(op string, args ...string) string {
 	dst := w.reg(kindOf(op))
-	w.put("%s %s, %s", op, dst, strings.Join(args, ", "))
+	w.set(dst, op, args)
 	return dst
+}
+
+// set writes an instruction whose result is dst.
+func (w *writer) set(dst, op string, args []string) {
+	for _, s := range []string{"\t", op, " ", dst, ", ", strings.Join(args, ", "), ";\n"} {
+		w.body.WriteString(s)
+	}
 }
 
 // kindOf returns the kind of an instruction's result.
@@ -116,7 +124,7 @@ func (w *arithmetic) each(op string, args ...any) vec {
 // into is each with the results in existing registers.
 func (w *arithmetic) into(dst vec, op string, args ...any) {
 	for p := range dst {
-		w.put("%s %s, %s", op, dst[p], strings.Join(pick(args, p), ", "))
+		w.set(dst[p], op, pick(args, p))
 	}
 }
 
