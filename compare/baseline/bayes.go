@@ -47,12 +47,12 @@ func (m BayesianLinear) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	scale, r, err := m.begin(x, y)
+	scale, s, err := m.spectrum(x, y)
 	if err != nil {
 		return nil, err
 	}
 	out := &BayesianModel{additive: additive{Scale: scale}}
-	return out, out.fit(r, m)
+	return out, out.fit(s, m)
 }
 
 func (m BayesianLinear) check() error {
@@ -65,17 +65,13 @@ func (m BayesianLinear) check() error {
 }
 
 // fit computes the posterior by ridge regression with λ = σ²/s.
-func (m *BayesianModel) fit(r *reduced, how BayesianLinear) error {
-	spectrum, err := newSpectrum(r)
-	if err != nil {
-		return err
-	}
-	lambda, noise, nlml, err := spectrum.mostLikely(how.Noise, how.PriorScale)
+func (m *BayesianModel) fit(s *spectrum, how BayesianLinear) error {
+	lambda, noise, nlml, err := s.mostLikely(how.Noise, how.PriorScale)
 	if err != nil {
 		return err
 	}
 	m.Noise, m.PriorScale, m.LogEvidence = &noise, noise/lambda, -nlml
-	if err := m.solve(spectrum, lambda); err != nil {
+	if err := m.solve(s, lambda); err != nil {
 		return err
 	}
 	m.Weights, m.Intercept = m.Scale.original(m.Penalized, m.level(m.Penalized))

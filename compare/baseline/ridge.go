@@ -1,7 +1,7 @@
 package baseline
 
 import (
-	"errors"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -32,14 +32,10 @@ const (
 // Path returns ridge regression for m.Lambdas, or for 100 penalties around the eigenvalues of XᵀX,
 // with the leave-one-out errors, from one singular value decomposition.
 func (m Ridge) Path(x mat.Matrix, y []float64) (*Path, error) {
-	if err := errors.Join(checkPenalties(m.Lambdas), checkTable(x, y)); err != nil {
+	if err := checkPenalties(m.Lambdas); err != nil {
 		return nil, err
 	}
-	scale, r, err := m.reduce(x, y)
-	if err != nil {
-		return nil, err
-	}
-	s, err := newSpectrum(r)
+	scale, s, err := m.spectrum(x, y)
 	if err != nil {
 		return nil, err
 	}
@@ -49,12 +45,11 @@ func (m Ridge) Path(x mat.Matrix, y []float64) (*Path, error) {
 	}
 	out := &Path{}
 	for _, lambda := range downwards(lambdas) {
-		weights := s.weights(lambda)
-		freedom := float64(len(r.Free))
+		freedom := float64(len(s.of.Free))
 		for j := range s.rank {
 			freedom += 1 - s.shrink(j, lambda)
 		}
-		if err := out.add(scale, r, lambda, weights, freedom); err != nil {
+		if err := out.add(scale, s.of, lambda, s.weights(lambda), freedom); err != nil {
 			return nil, err
 		}
 		out.Errors = append(out.Errors, s.leaveOneOut(lambda))
@@ -67,23 +62,19 @@ func (m Ridge) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err := checkPenalties(m.Lambdas); err != nil {
 		return nil, err
 	}
-	scale, r, err := m.begin(x, y)
+	scale, s, err := m.spectrum(x, y)
 	if err != nil {
 		return nil, err
 	}
-	of, err := newSpectrum(r)
+	lambda, loo, err := s.penalty(m.Lambdas)
 	if err != nil {
 		return nil, err
 	}
-	lambda, loo, err := of.penalty(m.Lambdas)
-	if err != nil {
+	var path Path
+	if err := path.add(scale, s.of, lambda, s.weights(lambda), math.NaN()); err != nil {
 		return nil, err
 	}
-	weights := of.weights(lambda)
-	out := &LinearModel{Lambda: lambda, Error: known(loo)}
-	out.Weights, out.Intercept = scale.original(weights, r.level(weights))
-	if !allFinite(append(out.Weights, out.Intercept)...) {
-		return nil, errRange
-	}
+	out := path.At(0)
+	out.Error = known(loo)
 	return out, nil
 }

@@ -11,12 +11,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// begin checks a table and returns the scaling and the problem without the intercept.
-func (d Design) begin(x mat.Matrix, y []float64) (Scaling, *reduced, error) {
+// spectrum checks a table and returns the scaling and the spectrum of the problem without the intercept.
+func (d Design) spectrum(x mat.Matrix, y []float64) (Scaling, *spectrum, error) {
 	if err := checkTable(x, y); err != nil {
 		return Scaling{}, nil, err
 	}
-	return d.reduce(x, y)
+	scale, r, err := d.reduce(x, y)
+	if err != nil {
+		return scale, nil, err
+	}
+	s, err := newSpectrum(r)
+	return scale, s, err
 }
 
 // spread is the quadratic form zᵀ(ZᵀZ + λI)⁻¹z; times σ² it is the variance of zᵀw. For λ = 0 it
