@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -157,21 +156,7 @@ type checkpointView struct {
 	File          string    `json:"file"`
 	Bytes         int64     `json:"bytes"`
 	Changed       time.Time `json:"changed"`
-	// Job identifies data and options.
-	Job        string        `json:"job"`
-	InUse      bool          `json:"in_use"`
-	Incomplete bool          `json:"incomplete_line"`
-	Values     int           `json:"values"`
-	Gradients  int           `json:"gradients"`
-	Undefined  int           `json:"undefined"`
-	Descents   []descentView `json:"descents"`
-}
-
-// descentView describes a descent. Descents of a stage with few rows have another scale.
-type descentView struct {
-	Name        string   `json:"name"`
-	Evaluations int      `json:"evaluations"`
-	Best        *float64 `json:"best"`
+	*journal.Contents
 }
 
 func inspectCheckpoint(path string) (cli.Reported, error) {
@@ -183,22 +168,7 @@ func inspectCheckpoint(path string) (cli.Reported, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &checkpointView{
-		Type: "checkpoint", SchemaVersion: 1, File: path, Bytes: info.Size(), Changed: info.ModTime().UTC(), Job: s.Job, InUse: s.InUse,
-		Incomplete: s.Incomplete, Values: s.Values, Gradients: s.Gradients, Undefined: s.Undefined, Descents: []descentView{},
-	}
-	for _, d := range s.Streams {
-		v.Descents = append(v.Descents, descentView{d.Name, d.Evaluations, summary.Finite(d.Best)})
-	}
-	return v, nil
-}
-
-// Lowest returns the best value as text, "-" if there is none.
-func (d descentView) Lowest() string {
-	if d.Best == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.6f", *d.Best)
+	return &checkpointView{"checkpoint", 1, path, info.Size(), info.ModTime().UTC(), s}, nil
 }
 
 // Text implements [cli.Reported].

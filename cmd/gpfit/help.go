@@ -68,7 +68,7 @@ var viewFiles embed.FS
 // views are the texts of results as templates.
 var views = template.Must(template.New("").Funcs(template.FuncMap{
 	"bytes": device.FormatBytes, "join": strings.Join, "minus": func(v float64) float64 { return -v },
-	"number": func(v *float64) float64 { return *v },
+	"number": func(v *float64) float64 { return *v }, "optional": textform.Optional[float64],
 }).ParseFS(viewFiles, "views/*.txt"))
 
 // view returns a result as text for people.

@@ -14,24 +14,27 @@ import (
 // Contents describes the evaluations in a journal.
 type Contents struct {
 	// Job is the word that names the job.
-	Job string
+	Job string `json:"job"`
+	// InUse says that a process is writing the journal.
+	InUse bool `json:"in_use"`
+	// Incomplete says that the last line is incomplete, as after a kill. It does not count.
+	Incomplete bool `json:"incomplete_line"`
 	// Values and Gradients count evaluations, Undefined the evaluations where the
 	// objective is not defined.
-	Values, Gradients, Undefined int
-	// Streams are the descents of the stages, in order.
-	Streams []StreamContents
-	// InUse says that a process is writing the journal.
-	InUse bool
-	// Incomplete says that the last line is incomplete, as after a kill. It does not count.
-	Incomplete bool
+	Values    int `json:"values"`
+	Gradients int `json:"gradients"`
+	Undefined int `json:"undefined"`
+	// Descents are the sequences of evaluations, in the order of their names.
+	Descents []Descent `json:"descents"`
 }
 
-// StreamContents describes one sequence of evaluations of a journal.
-type StreamContents struct {
-	Name        string
-	Evaluations int
-	// Best is the lowest value, +∞ if there is none.
-	Best float64
+// Descent describes one sequence of evaluations of a journal: a descent of a stage. Stages with few rows
+// have another scale.
+type Descent struct {
+	Name        string `json:"name"`
+	Evaluations int    `json:"evaluations"`
+	// Best is the lowest finite value, nil if there is none.
+	Best *float64 `json:"best"`
 }
 
 // Inspect reads the journal at path without changing it. Errors are [*Error].
@@ -41,7 +44,7 @@ func Inspect(path string) (*Contents, error) {
 		return nil, systemError(path, err)
 	}
 	defer file.Close()
-	s := &Contents{InUse: errors.Is(filelock.Try(file, false, 0), filelock.ErrBusy)}
+	s := &Contents{Descents: []Descent{}, InUse: errors.Is(filelock.Try(file, false, 0), filelock.ErrBusy)}
 	text, err := io.ReadAll(file)
 	if err != nil {
 		return nil, systemError(path, err)
@@ -57,7 +60,7 @@ func Inspect(path string) (*Contents, error) {
 	for name, records := range j.past {
 		s.add(name, records)
 	}
-	slices.SortFunc(s.Streams, func(a, b StreamContents) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Descents, func(a, b Descent) int { return strings.Compare(a.Name, b.Name) })
 	return s, nil
 }
 
@@ -74,20 +77,23 @@ func IsJournal(path string) bool {
 }
 
 func (s *Contents) add(name string, records []record) {
-	stream := StreamContents{Name: name, Evaluations: len(records), Best: math.Inf(1)}
+	of, best := Descent{Name: name, Evaluations: len(records)}, math.Inf(1)
 	for _, r := range records {
 		switch r.kind {
 		case valueRecord:
 			s.Values++
-			stream.Best = min(stream.Best, r.numbers[0])
+			best = min(best, r.numbers[0])
 		case gradientRecord:
 			s.Gradients++
-			stream.Best = min(stream.Best, r.numbers[0])
+			best = min(best, r.numbers[0])
 		case matrixRecord:
-			stream.Evaluations--
+			of.Evaluations--
 		default:
 			s.Undefined++
 		}
 	}
-	s.Streams = append(s.Streams, stream)
+	if best-best == 0 {
+		of.Best = &best
+	}
+	s.Descents = append(s.Descents, of)
 }
