@@ -21,6 +21,7 @@ import (
 	"gpfit/device/queue"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
+	"gpfit/internal/atomicfile"
 	"gpfit/internal/textform"
 	"gpfit/table"
 )
@@ -213,7 +214,7 @@ func addInputs(m *Manifest, jobs []spec.JobSpec) error {
 			seen[path] = true
 			in, err := rundir.HashInput(path)
 			if err != nil {
-				return &table.Error{Source: path, Msg: spec.Reason(err), Err: err}
+				return &table.Error{Source: path, Msg: atomicfile.Cause(err).Error(), Err: err}
 			}
 			m.Inputs = append(m.Inputs, in)
 		}

@@ -104,11 +104,7 @@ func (r *runner) scale() float64 {
 	if r.split.Folds == 0 {
 		y = matrixrows.Values(y, r.folds[0].train)
 	}
-	m, sum := score.Mean(y), 0.0
-	for _, v := range y {
-		sum += (v - m) * (v - m)
-	}
-	return math.Sqrt(sum / float64(len(y)))
+	return score.Deviation(y)
 }
 
 // of returns the score of an entry, nil without one.

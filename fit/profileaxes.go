@@ -8,6 +8,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/graph"
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 )
 
@@ -198,9 +199,9 @@ func axis(j *problem.Prepared, i int, o ProfileOptions, given map[int]problem.In
 	case o.Show == summary.ProfileFits && o.Points == 0 && !within:
 		z = aroundOptima(p, i, optima[:min(len(optima), fitsOptima)], se)
 	case o.Show == summary.ProfileFits && o.Points == 0:
-		z = spaced(lo, hi, DefaultFitsPoints)
+		z = matrixrows.Spaced(lo, hi, DefaultFitsPoints)
 	default:
-		z = spaced(lo, hi, o.Points)
+		z = matrixrows.Spaced(lo, hi, o.Points)
 	}
 	if o.Show == summary.ProfileCurves {
 		for _, at := range optima {
@@ -218,16 +219,6 @@ func axis(j *problem.Prepared, i int, o ProfileOptions, given map[int]problem.In
 		a.Values[0], a.Values[len(z)-1] = r.Lo, r.Hi
 	}
 	return a
-}
-
-// spaced returns equally spaced numbers.
-func spaced(lo, hi float64, count int) []float64 {
-	z := make([]float64, count)
-	for k := range z {
-		t := float64(k) / float64(count-1)
-		z[k] = lo*(1-t) + hi*t
-	}
-	return z
 }
 
 // reach returns a number of standard errors, of a logarithm within limits, or unknown.

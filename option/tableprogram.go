@@ -11,6 +11,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
 	"gpfit/method/experts"
 )
@@ -131,17 +132,7 @@ func parseGrid(text string) ([]float64, error) {
 	if errors.Join(err, err2) != nil || count < 2 || count > 1<<24 {
 		return nil, errors.New("needs LO:HI:COUNT with LO < HI and a COUNT of at least 2")
 	}
-	return Spaced(ends[0], ends[1], count), nil
-}
-
-// Spaced returns n equally spaced numbers from lo to hi.
-func Spaced(lo, hi float64, n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		share := float64(i) / float64(n-1)
-		out[i] = lo*(1-share) + hi*share
-	}
-	return out
+	return matrixrows.Spaced(ends[0], ends[1], count), nil
 }
 
 // predictOptions are the options of gpfit predict.

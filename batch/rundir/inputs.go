@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"gpfit/internal/atomicfile"
 )
 
 // HashInput returns the size and the SHA-256 of a file, or of all files of a folder
@@ -93,7 +95,7 @@ func (m *Manifest) Changes() ([]string, error) {
 	for _, in := range m.Inputs {
 		now, err := HashInput(in.Path)
 		if err != nil {
-			return nil, &Error{Path: in.Path, Msg: "an input of the run cannot be read: " + reason(err) + "; put the file back", Err: err}
+			return nil, &Error{Path: in.Path, Msg: "an input of the run cannot be read: " + atomicfile.Cause(err).Error() + "; put the file back", Err: err}
 		}
 		if now.SHA256 != in.SHA256 {
 			out = append(out, in.Path)

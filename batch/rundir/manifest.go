@@ -161,7 +161,7 @@ func readManifest(dir, name string) *manifestFile {
 	f, path := &manifestFile{name: name, run: &Run{Dir: dir}}, filepath.Join(dir, name)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		f.err = &Error{Path: path, Msg: "cannot be read: " + reason(err), Err: err}
+		f.err = &Error{Path: path, Msg: "cannot be read: " + atomicfile.Cause(err).Error(), Err: err}
 		return f
 	}
 	f.text = text
@@ -191,17 +191,6 @@ func (r *Run) parse(text []byte) error {
 		return &Error{Msg: fmt.Sprintf("has schema version %d, this gpfit reads up to %d: use a newer gpfit", r.SchemaVersion, SchemaVersion)}
 	}
 	return r.checkJobs()
-}
-
-// reason returns the cause of an error of the system, in words.
-func reason(err error) string { return cause(err).Error() }
-
-// cause returns the cause of an error of the system, without the path.
-func cause(err error) error {
-	if e, ok := errors.AsType[*os.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // inWords returns an error of package json without the names of Go's types.

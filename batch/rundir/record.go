@@ -218,7 +218,7 @@ const sealedVersion = 2
 func read(f io.Reader) (Record, int64, error) {
 	text, err := io.ReadAll(f)
 	if err != nil {
-		return nil, 0, fmt.Errorf("cannot be read: %w", cause(err))
+		return nil, 0, fmt.Errorf("cannot be read: %w", atomicfile.Cause(err))
 	}
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	if bytes.IndexByte(text[whole:], 0) >= 0 {

@@ -20,6 +20,7 @@ import (
 
 	"gpfit/batch/rundir"
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/textform"
 	"gpfit/option"
 )
 
@@ -50,7 +51,7 @@ func Merge(s, from option.Slurm) option.Slurm {
 	return s
 }
 
-var script = template.Must(template.New("slurm").Funcs(template.FuncMap{"quote": quote}).Parse(`#!/bin/bash
+var script = template.Must(template.New("slurm").Funcs(template.FuncMap{"quote": textform.ShellQuote}).Parse(`#!/bin/bash
 #SBATCH --job-name={{.Name}}
 #SBATCH --array=0-{{.Last}}
 #SBATCH --cpus-per-task={{.CPUs}}
@@ -198,11 +199,6 @@ func jobName(text string) string {
 		}
 		return '_'
 	}, text)
-}
-
-// quote returns text as one word for bash.
-func quote(text string) string {
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // Submission is a job array that sbatch accepted, and a line of slurm/submissions.jsonl.

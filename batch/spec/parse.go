@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"gpfit/internal/atomicfile"
 	"gpfit/internal/suggest"
 )
 
@@ -27,7 +28,7 @@ const maxFileBytes = 8 << 20
 func Read(path string) (*Batch, []byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, &Error{Source: path, Msg: "cannot be read: " + Reason(err), Err: err}
+		return nil, nil, &Error{Source: path, Msg: "cannot be read: " + atomicfile.Cause(err).Error(), Err: err}
 	}
 	s, err := Parse(path, text)
 	return s, text, err

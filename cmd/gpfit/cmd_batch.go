@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/term"
-
 	"gpfit"
 	"gpfit/batch"
 	"gpfit/batch/results"
@@ -22,6 +20,7 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/launch"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit/problem"
 	"gpfit/option"
 )
@@ -169,8 +168,8 @@ func takeOver(ctx context.Context, msg *messages.Writer, r *rundir.Run) error {
 
 func runShow(c *cli.Command) error {
 	format := c.Output.Format
-	if f, ok := c.Out.(interface{ Fd() uintptr }); ok && format == "parquet" && c.Output.Out == "" && term.IsTerminal(int(f.Fd())) {
-		return exit.Usagef("--format parquet cannot go to a terminal: give --out FILE")
+	if err := output.CheckTerminal(c.Out, c.Output.Out, output.FileFormat(format)); err != nil {
+		return err
 	}
 	r, err := launch.Open(c)
 	if err != nil {

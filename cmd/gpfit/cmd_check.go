@@ -9,19 +9,6 @@ import (
 	"gpfit/fit/problem"
 )
 
-// checkView is the result of a check of one file as JSON.
-type checkView struct {
-	Type          string `json:"type"`
-	SchemaVersion int    `json:"schema_version"`
-	File          string `json:"file"`
-	Kind          string `json:"kind"`
-	Job           string `json:"job,omitempty"`
-	OK            bool   `json:"ok"`
-	Checked       string `json:"checked,omitempty"`
-	Fault         string `json:"fault,omitempty"`
-	Cure          string `json:"cure,omitempty"`
-}
-
 func runCheck(c *cli.Command) error {
 	wrong := 0
 	for _, path := range c.Args {
@@ -48,7 +35,7 @@ func runCheck(c *cli.Command) error {
 // printCheck prints a result as a line.
 func printCheck(c *cli.Command, r filecheck.Statement) error {
 	if c.Output.JSON {
-		return json.NewEncoder(c.Out).Encode(checkView{"check", 1, r.File, r.Kind, r.Job, r.Fault == "", r.Checked, r.Fault, r.Cure})
+		return json.NewEncoder(c.Out).Encode(r.Finished())
 	}
 	text := fmt.Sprintf("%s: ok: %s", r.File, r.Checked)
 	if r.Fault != "" {

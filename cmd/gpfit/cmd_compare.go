@@ -26,10 +26,10 @@ import (
 // tableOfTrials checks that the command can write its files, and returns the file of --out,
 // nil if there is none.
 func tableOfTrials(c *cli.Command) (*output.File, error) {
-	if err := c.CheckOutputs(c.Inputs(c.Args[0]), cli.Destination("plot-sizes", c.Plot.Sizes), cli.Destination("plot-errors", c.Plot.Errors)); err != nil || c.Output.Out == "" {
+	if err := c.CheckOutputs(c.Inputs(c.Args[0]), cli.Destination("plot-sizes", c.Plot.Sizes), cli.Destination("plot-errors", c.Plot.Errors)); err != nil {
 		return nil, err
 	}
-	return output.Choose(c.Output.Out, "", false, output.CSV, output.JSONLines, output.Parquet)
+	return output.Beside(c.Output.Out, c.Output.Format, output.CSV, output.JSONLines, output.Parquet)
 }
 
 // compareOptions returns the settings of the comparison, with its progress messages.
@@ -147,7 +147,7 @@ func finishCompare(c *cli.Command, file *output.File, date func(float64) time.Ti
 		write      func() error
 	}{
 		{c.Output.Out, "scores", func() error {
-			return done.Write(file.Path, file.Compressed(func(w io.Writer) error { return writeTrials(file.Encoder(w), r.Trials) }))
+			return done.WriteFile(file, func(w io.Writer) error { return writeTrials(file.Encoder(w), r.Trials) })
 		}},
 		{c.Plot.Path, "plot", func() error {
 			fits, err := figure.Fits(r, date)

@@ -10,9 +10,9 @@ import (
 	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/gp"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
-	"gpfit/option"
 	"gpfit/show/plotting"
 )
 
@@ -137,14 +137,14 @@ func (k *kernelShow) measure(reach []float64) error {
 		return err
 	}
 	k.lo = -k.hi
-	k.Distance = option.Spaced(0, k.hi, curvePoints)
+	k.Distance = matrixrows.Spaced(0, k.hi, curvePoints)
 	k.Covariance, err = k.between(0, k.Distance)
 	return err
 }
 
 // doubt notes whether k is not a covariance function on the points of the plot, and reports that.
 func (k *kernelShow) doubt() (bool, error) {
-	x := option.Spaced(k.lo, k.hi, curvePoints)
+	x := matrixrows.Spaced(k.lo, k.hi, curvePoints)
 	all, err := k.process.Matrix(k.rows(x), len(x))
 	if err != nil {
 		return false, err
@@ -231,7 +231,7 @@ func round(v float64) float64 {
 
 // grid computes k at all pairs of points.
 func (k *kernelShow) grid() error {
-	k.X = option.Spaced(k.lo, k.hi, gridPoints)
+	k.X = matrixrows.Spaced(k.lo, k.hi, gridPoints)
 	all, err := k.process.Matrix(k.rows(k.X), gridPoints)
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func (k *kernelShow) Slices() (at []int) {
 
 // draw returns functions drawn at the points, one after the other.
 func (k *kernelShow) draw(ctx context.Context, count int, seed uint64) ([]float64, error) {
-	x := option.Spaced(k.lo, k.hi, curvePoints)
+	x := matrixrows.Spaced(k.lo, k.hi, curvePoints)
 	j, err := k.process.Joint(ctx, k.rows(x), len(x), false)
 	if err != nil {
 		return nil, err
@@ -281,7 +281,7 @@ func (k *kernelShow) figure(draws []float64) *plotting.Figure {
 		f.Charts = append(f.Charts, k.heat(), k.sliceChart())
 	}
 	if len(draws) > 0 {
-		x := option.Spaced(k.lo, k.hi, curvePoints)
+		x := matrixrows.Spaced(k.lo, k.hi, curvePoints)
 		functions := plotting.Chart{Title: "draws", X: plotting.Axis{Label: "x"}, Y: plotting.Axis{Label: "f(x)"}}
 		for i := range len(draws) / len(x) {
 			functions.Layers = append(functions.Layers, &plotting.Line{X: x, Y: draws[i*len(x) : (i+1)*len(x)], Color: i, Thin: true})

@@ -12,7 +12,7 @@ import (
 )
 
 func runLOO(c *cli.Command) error {
-	file, err := c.File()
+	file, err := c.File(output.Tables()...)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func runLOO(c *cli.Command) error {
 	}
 	s := l.Summary()
 	info := map[string]any{"type": "loo", "n": s.N, "summary": s}
-	if err := c.Write(file.Path, file.Table(info, columns.LeaveOneOut(model, l))); err != nil {
+	if err := c.WriteFile(file, file.Table(info, columns.LeaveOneOut(model, l))); err != nil {
 		return err
 	}
 	if err := file.Summary(c.Out, c.Output.JSON, info); err != nil {
@@ -46,7 +46,7 @@ func runLOO(c *cli.Command) error {
 
 func runWeights(c *cli.Command) error {
 	path := c.Args[0]
-	file, err := output.Choose(c.Output.Out, "", c.Output.JSON, output.CSV, output.JSON)
+	file, err := c.File(output.CSV, output.JSON)
 	if err != nil {
 		return err
 	}
@@ -73,11 +73,11 @@ func runWeights(c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	return c.Write(file.Path, file.Compressed(func(out io.Writer) error { return columns.WriteWeights(out, file.Format == output.JSON, w) }))
+	return c.WriteFile(file, func(out io.Writer) error { return columns.WriteWeights(out, file.Format == output.JSON, w) })
 }
 
 func runExport(c *cli.Command) error {
-	file, err := output.Choose(c.Output.Out, c.Output.Format, false, output.JSON, output.NPZ)
+	file, err := c.File(output.JSON, output.NPZ)
 	if err != nil {
 		return err
 	}
@@ -89,5 +89,5 @@ func runExport(c *cli.Command) error {
 	if file.Format == output.NPZ {
 		export = gp.ExportNPZ
 	}
-	return c.Write(file.Path, file.Compressed(func(w io.Writer) error { return export(m, w) }))
+	return c.WriteFile(file, func(w io.Writer) error { return export(m, w) })
 }

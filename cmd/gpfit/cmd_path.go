@@ -20,12 +20,9 @@ func runPath(c *cli.Command) error {
 	if err := c.CheckOutputs(c.Inputs(c.Args[0])); err != nil {
 		return err
 	}
-	var file *output.File
-	if c.Output.Out != "" {
-		var err error
-		if file, err = output.Choose(c.Output.Out, "", false, output.CSV, output.JSONLines, output.Parquet); err != nil {
-			return err
-		}
+	file, err := output.Beside(c.Output.Out, c.Output.Format, output.CSV, output.JSONLines, output.Parquet)
+	if err != nil {
+		return err
 	}
 	data, err := flags.ReadTable(c.Ctx, c.Args[0], c.In, c.Data)
 	if err != nil {
@@ -38,8 +35,7 @@ func runPath(c *cli.Command) error {
 	}
 	path.Warnings = c.Warned(path.Warnings, 0, "")
 	if file != nil {
-		write := file.Compressed(func(w io.Writer) error { return path.Encode(file.Encoder(w)) })
-		if err := c.Write(file.Path, write); err != nil {
+		if err := c.WriteFile(file, func(w io.Writer) error { return path.Encode(file.Encoder(w)) }); err != nil {
 			return &output.WriteError{Err: err}
 		}
 		c.Msg.Note("path written to %s", c.Output.Out)

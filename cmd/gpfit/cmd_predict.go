@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
@@ -33,13 +31,12 @@ func checkPredict(c *cli.Command) (*output.File, error) {
 			return nil, exit.Usagef("--interval: %v is there twice", p)
 		}
 	}
-	file, err := c.File()
+	file, err := c.File(output.Tables()...)
+	if err == nil {
+		err = output.CheckTerminal(c.Out, c.Output.Out, file.Format)
+	}
 	if err != nil {
 		return nil, err
-	}
-	binary := file.Format == output.Parquet || file.Format == output.NPY
-	if to, ok := c.Out.(interface{ Fd() uintptr }); ok && binary && c.Output.Out == "" && term.IsTerminal(int(to.Fd())) {
-		return nil, exit.Usagef("--format %s cannot go to a terminal: give --out FILE", file.Format)
 	}
 	if file.Format == output.NPY && len(c.Rows.Keep) > 0 {
 		return nil, exit.Usagef("--keep: a NumPy array of numbers cannot hold text; write another format, such as .parquet")
@@ -133,7 +130,7 @@ func runPredict(c *cli.Command) error {
 		return err
 	}
 	defer done()
-	err = c.Write(file.Path, file.Compressed(run.write))
+	err = c.WriteFile(file, run.write)
 	c.Msg.Clear()
 	c.Msg.Warn(run.read.warnings[run.warned:]...)
 	if err == nil && plot != nil {

@@ -12,12 +12,9 @@ import (
 
 func runProfile(c *cli.Command) error {
 	path := c.Args[0]
-	var file *output.File
-	if c.Output.Out != "" {
-		var err error
-		if file, err = output.Choose(c.Output.Out, c.Output.Format, false, output.Tables()...); err != nil {
-			return err
-		}
+	file, err := output.Beside(c.Output.Out, c.Output.Format, output.Tables()...)
+	if err != nil {
+		return err
 	}
 	from, err := c.StartModel()
 	if err != nil {
@@ -49,7 +46,7 @@ func runProfile(c *cli.Command) error {
 	profile.Warnings = c.Warned(profile.Warnings, len(job.Warnings()), job.Warning)
 	messages.AllFlags(profile.Report.Warnings)
 	if file != nil {
-		if err := c.Write(file.Path, file.Compressed(func(w io.Writer) error { return writeProfile(w, file, profile) })); err != nil {
+		if err := c.WriteFile(file, func(w io.Writer) error { return writeProfile(w, file, profile) }); err != nil {
 			return err
 		}
 		c.Msg.Note("table written to %s", c.Output.Out)

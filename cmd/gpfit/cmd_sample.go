@@ -38,7 +38,7 @@ func runSample(c *cli.Command) error {
 		return err
 	}
 	info := map[string]any{"type": "sample", "n": at.n}
-	if err := c.Write(file.Path, file.Table(info, r)); err != nil {
+	if err := c.WriteFile(file, file.Table(info, r)); err != nil {
 		return err
 	}
 	if at.figure != nil {
@@ -64,7 +64,7 @@ func checkSample(c *cli.Command) (*output.File, error) {
 	case len(c.Args) != len(want):
 		return nil, flags.WrongArgs(len(c.Args), want)
 	}
-	file, err := c.File()
+	file, err := c.File(output.Tables()...)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"gpfit/batch/rundir"
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/filecheck"
 	"gpfit/internal/must"
 )
 
@@ -94,7 +95,7 @@ func TestDamagedRun(t *testing.T) {
 	if code, stdout, stderr := runLine(t, "check", "r.run"); code != 0 || !strings.Contains(stdout, "r.run: ok: ") {
 		t.Fatalf("%d: %s%s", code, stdout, stderr)
 	}
-	var whether checkView
+	var whether filecheck.Statement
 	if decodeLine(t, &whether, "check", "r.run", "--json"); !whether.OK || whether.Kind != "run" || whether.File != "r.run" || whether.Checked == "" {
 		t.Errorf("%+v", whether)
 	}

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/compare/baseline"
+	"gpfit/fit/columns"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
@@ -206,20 +207,8 @@ func (r *Result) rmse(i int, rows problem.Data) *float64 {
 // deviations returns the standard deviations of the columns and of the target.
 func deviations(rows problem.Data) []float64 {
 	var out []float64
-	of := func(values []float64) {
-		mean, sum := score.Mean(values), 0.0
-		for _, v := range values {
-			sum += (v - mean) * (v - mean)
-		}
-		out = append(out, math.Sqrt(sum/float64(len(values))))
-	}
-	column := make([]float64, rows.N)
 	for c := range rows.D {
-		for i := range column {
-			column[i] = rows.X[i*rows.D+c]
-		}
-		of(column)
+		out = append(out, score.Deviation(columns.Of(rows.X, rows.N, c)))
 	}
-	of(rows.Y)
-	return out
+	return append(out, score.Deviation(rows.Y))
 }

@@ -58,6 +58,15 @@ func (e *ExistsError) Error() string {
 	return fmt.Sprintf("%s: another program wrote this file in the meantime, and gpfit keeps it; the result is in %s", e.Path, e.Saved)
 }
 
+// Cause returns the cause of an error of the system, without the operation and the path, and another
+// error as it is.
+func Cause(err error) error {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
 // Occupied reports whether a regular file with contents is at path, which [Create]
 // would not replace.
 func Occupied(path string) bool {

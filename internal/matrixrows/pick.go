@@ -50,6 +50,16 @@ func DrawRows(n, count int, seed, stream uint64) []int {
 	return rows
 }
 
+// Spaced returns n values from low to high at equal distances.
+func Spaced(low, high float64, n int) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		share := float64(i) / float64(n-1)
+		values[i] = low*(1-share) + high*share
+	}
+	return values
+}
+
 // Put sets the given rows of the columns of n numbers in v to own.
 func Put(v, own []float64, rows []int, n int) {
 	for first := 0; first < len(v); first += n {

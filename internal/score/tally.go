@@ -63,6 +63,15 @@ func Variance(values []float64) float64 {
 	return sum / float64(len(values)-1)
 }
 
+// Deviation returns the standard deviation of values as a whole population, NaN of none.
+func Deviation(values []float64) float64 {
+	mean, sum := Mean(values), 0.0
+	for _, v := range values {
+		sum += (v - mean) * (v - mean)
+	}
+	return math.Sqrt(sum / float64(len(values)))
+}
+
 // StdError returns the standard error of the mean of values, 0 of fewer than two.
 func StdError(values []float64) float64 {
 	if len(values) < 2 {

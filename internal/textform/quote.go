@@ -39,6 +39,9 @@ const (
 	around = 60
 )
 
+// ShellQuote returns a text as one word of a shell.
+func ShellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
 // Quote returns text from outside for messages: in double quotes, escaped, and
 // truncated if it is long.
 func Quote(s string) string {

@@ -138,21 +138,11 @@ func (c *Variable) TypicalText() string {
 // all categories.
 func (c *Variable) Values(n int) []float64 {
 	if c.Categories == nil {
-		return Spaced(c.Low, c.High, n)
+		return matrixrows.Spaced(c.Low, c.High, n)
 	}
 	values := make([]float64, len(c.Categories))
 	for i := range values {
 		values[i] = float64(i)
-	}
-	return values
-}
-
-// Spaced returns n values from low to high at equal distances.
-func Spaced(low, high float64, n int) []float64 {
-	values := make([]float64, n)
-	for i := range values {
-		share := float64(i) / float64(n-1)
-		values[i] = low*(1-share) + high*share
 	}
 	return values
 }

@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
-	"gpfit/show/effect"
 	"gpfit/show/page"
 	"gpfit/show/plotting"
 )
@@ -90,7 +90,7 @@ func (c *scores) drawHistogram(section *page.Section) error {
 	bars := plotting.Histogram(c.Standardized)
 	bars.Name = "rows"
 	normal := &plotting.Line{Name: "if the model is right", Color: 1}
-	for _, x := range effect.Spaced(-4, 4, 81) {
+	for _, x := range matrixrows.Spaced(-4, 4, 81) {
 		normal.X = append(normal.X, x)
 		normal.Y = append(normal.Y, float64(len(c.Standardized))*bars.Width*distuv.UnitNormal.Prob(x))
 	}
@@ -109,7 +109,7 @@ func (c *scores) drawCalibration(section *page.Section) error {
 	n := float64(len(sizes))
 	curve := &plotting.Line{Name: "these rows", Color: 0}
 	band := &plotting.Band{Name: "95 % of right models", Color: plotting.Grey}
-	for _, p := range effect.Spaced(0, 1, 101) {
+	for _, p := range matrixrows.Spaced(0, 1, 101) {
 		bound := score.CentralQuantile(p)
 		inside := sort.Search(len(sizes), func(i int) bool { return !(sizes[i] <= bound) })
 		low, high := binomialRange(n, p)

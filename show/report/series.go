@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gpfit/gp"
+	"gpfit/internal/matrixrows"
 	"gpfit/show/effect"
 	"gpfit/show/page"
 	"gpfit/show/plotting"
@@ -62,11 +63,11 @@ func (s *series) forecast(ctx context.Context, only *effect.Variable) ([]stretch
 	if others := s.otherTimes(only); others != nil {
 		last = max(last, slices.Max(others))
 	}
-	parts := []stretch{{caption: "The series", times: effect.Spaced(only.Low, last, seriesPoints)}}
+	parts := []stretch{{caption: "The series", times: matrixrows.Spaced(only.Low, last, seriesPoints)}}
 	if n := s.model.N(); n > 2*recent {
 		times := slices.Sorted(slices.Values(s.model.X)) // of one column
 		end := min(last, only.High+(only.High-times[n-recent])/2)
-		parts = append(parts, stretch{caption: fmt.Sprintf("The last %d training rows", recent), times: effect.Spaced(times[n-recent], end, seriesPoints)})
+		parts = append(parts, stretch{caption: fmt.Sprintf("The last %d training rows", recent), times: matrixrows.Spaced(times[n-recent], end, seriesPoints)})
 	}
 	for i := range parts {
 		rows := effect.Along(s.model, []effect.Variable{*only}, 0, parts[i].times)

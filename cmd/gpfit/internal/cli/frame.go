@@ -97,10 +97,15 @@ func (c *Command) Write(path string, write func(io.Writer) error) error {
 	return output.Write(c.Ctx, c.Out, path, c.Output.Force, write)
 }
 
-// File returns the file of --out for a table, in the format of its name, of --format or of
+// File returns the file of --out for the result, in one of the formats: of its name, of --format or of
 // --json.
-func (c *Command) File() (*output.File, error) {
-	return output.Choose(c.Output.Out, c.Output.Format, c.Output.JSON, output.Tables()...)
+func (c *Command) File(formats ...output.FileFormat) (*output.File, error) {
+	return output.Choose(c.Output.Out, c.Output.Format, c.Output.JSON, formats...)
+}
+
+// WriteFile writes a file, compressed if its name says so.
+func (c *Command) WriteFile(f *output.File, write func(io.Writer) error) error {
+	return c.Write(f.Path, f.Compressed(write))
 }
 
 // WritePlot draws the figure with the title and the size of the options, if there is --plot.

@@ -21,13 +21,24 @@ import (
 
 // Statement says of a file, or of a run directory as a whole, what was checked or what is wrong.
 type Statement struct {
-	File string
+	Type          string `json:"type"`
+	SchemaVersion int    `json:"schema_version"`
+	File          string `json:"file"`
 	// Kind is model, checkpoint, run, spec, input, record or log.
-	Kind string
+	Kind string `json:"kind"`
 	// Job is the job of a run to which the file belongs, or "".
-	Job string
+	Job string `json:"job,omitempty"`
+	OK  bool   `json:"ok"`
 	// Checked says what was compared, if nothing is wrong. Otherwise Fault says what is wrong, and Cure what to do.
-	Checked, Fault, Cure string
+	Checked string `json:"checked,omitempty"`
+	Fault   string `json:"fault,omitempty"`
+	Cure    string `json:"cure,omitempty"`
+}
+
+// Finished returns the statement for JSON.
+func (s Statement) Finished() Statement {
+	s.Type, s.SchemaVersion, s.OK = "check", 1, s.Fault == ""
+	return s
 }
 
 // Path checks the model, the checkpoint or the run directory at path. The first result belongs to path, the others to

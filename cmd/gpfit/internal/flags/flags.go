@@ -20,6 +20,7 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
 	"gpfit/internal/workers"
 	"gpfit/option"
 	"gpfit/table"
@@ -182,7 +183,7 @@ func (o *Set) CommandLine(command []string, without []string, more map[string]st
 	}
 	for i, word := range line {
 		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%") != "" {
-			line[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+			line[i] = textform.ShellQuote(word)
 		}
 	}
 	return strings.Join(line, " ")

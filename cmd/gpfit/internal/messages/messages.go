@@ -182,7 +182,7 @@ func errorText(err error) string {
 			if i > 0 {
 				set.WriteByte(' ')
 			}
-			fmt.Fprintf(&set, "--set '%s=%.10g'", strings.ReplaceAll(a.Name, "'", `'\''`), a.Value)
+			set.WriteString("--set " + textform.ShellQuote(fmt.Sprintf("%s=%.10g", a.Name, a.Value)))
 		}
 		text = strings.Replace(text, unfinished.Error(), unfinished.Err.Error()+"\n"+unfinished.Found()+set.String(), 1)
 	}

@@ -3,7 +3,6 @@ package messages
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"gpfit/device"
+	"gpfit/fit/summary"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/pace"
@@ -150,16 +150,9 @@ func (m *Writer) state(text string) Status {
 		s.Done, s.Total = p.Share*float64(p.Values), float64(p.Values)
 	}
 	if p.Begun {
-		s.Value, s.Best = finite(p.Iteration.F), finite(p.Iteration.Best)
+		s.Value, s.Best = summary.Finite(p.Iteration.F), summary.Finite(p.Iteration.Best)
 	}
 	return s
-}
-
-func finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
 }
 
 // tick redraws the line of progress while there is one, so that its times go on.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"golang.org/x/term"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/fit/columns"
@@ -99,6 +100,24 @@ func Choose(out, format string, asJSON bool, known ...FileFormat) (*File, error)
 	return f, nil
 }
 
+// Beside is [Choose] for a table beside the report of a command, to which --json belongs. It returns nil
+// without a path.
+func Beside(out, format string, known ...FileFormat) (*File, error) {
+	if out == "" {
+		return nil, nil
+	}
+	return Choose(out, format, false, known...)
+}
+
+// CheckTerminal returns an error if a binary format would go to a terminal. out is the path of the file, ""
+// for standard output.
+func CheckTerminal(stdout io.Writer, out string, format FileFormat) error {
+	if to, ok := stdout.(interface{ Fd() uintptr }); ok && format.binary() && out == "" && term.IsTerminal(int(to.Fd())) {
+		return exit.Usagef("--format %s cannot go to a terminal: give --out FILE", format)
+	}
+	return nil
+}
+
 func (f *File) orDefault(asJSON bool, known []FileFormat) *File {
 	switch {
 	case f.Format != "":
@@ -161,13 +180,13 @@ func (f *File) OnStdout() bool { return f.Path == "" || atomicfile.IsDirect(f.Pa
 
 // Table returns a function that writes a table of results, which consists of one piece.
 func (f *File) Table(info map[string]any, r columns.TargetColumns) func(io.Writer) error {
-	return f.Compressed(func(w io.Writer) error {
+	return func(w io.Writer) error {
 		t := f.Sheet(w, info)
 		if err := t.Add([]columns.TargetColumns{r}); err != nil {
 			return err
 		}
 		return t.End()
-	})
+	}
 }
 
 // Summary prints info as JSON if --json asks for JSON and the result is in a file of
