@@ -353,7 +353,7 @@ func walk(e kernel.Expr, prefix string, visit func(l *kernel.Leaf, prefix string
 	}
 	parts, _ := children(e)
 	for i, p := range parts {
-		walk(p, fmt.Sprintf("%sk%d.", prefix, i+1), visit)
+		walk(p, kernel.PartPrefix(prefix, i), visit)
 	}
 }
 

@@ -18,5 +18,5 @@
 //     returns the weights of linear terms, and [Posterior.MeanGradient] the
 //     derivatives of the mean by the inputs;
 //   - [Posterior.LeaveOneOut] predicts every training row from the others;
-//   - [ExportJSON] and [ExportNPZ] write a model for other programs.
+//   - package exchange writes a model for other programs.
 package gp

@@ -27,7 +27,7 @@ func use(t *testing.T, m *Model, path string) {
 	for i := range m.N() {
 		m.Row(i)
 	}
-	_ = ExportJSON(m, io.Discard)
+	ExportForTest(m)
 	_ = m.Write(io.Discard)
 	_, _ = Check(ctx, path, experts.Blocks)
 	checkPredictions(t, m)

@@ -118,7 +118,7 @@ func (add *Addition) extend(ctx context.Context, m *Model, b device.Backend, rea
 		err = s.settle(ctx)
 	}
 	if err == nil {
-		err = grown.validate()
+		err = grown.Validate()
 	}
 	if err != nil {
 		_ = s.close()

@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,11 +12,11 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"gpfit/device"
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/npy"
 )
 
 // SchemaVersion is the newest version of the model file. This package reads all earlier
@@ -100,7 +99,7 @@ func save(path string, write func(io.Writer) error) error {
 
 // writeValid writes the model unless it could not be read back.
 func writeValid(m *Model, w io.Writer, factor device.FactorStore) error {
-	if err := m.validate(); err != nil {
+	if err := m.Validate(); err != nil {
 		return fmt.Errorf("gp: model to save: %w", err)
 	}
 	return writeModel(m, w, factor, versionOf(m))
@@ -129,14 +128,14 @@ func writeArchive(m *Model, w io.Writer, factor device.FactorStore, version int)
 	}
 	text, err := json.MarshalIndent(h, "", "  ")
 	if err == nil {
-		err = writeText(z, headerEntry, text)
+		err = npy.AddText(z, headerEntry, text)
 	}
 	if err == nil && m.Record != nil {
-		err = writeText(z, recordEntry, m.Record)
+		err = npy.AddText(z, recordEntry, m.Record)
 	}
 	for _, a := range h.arrays() {
 		if err == nil && !(a.optional && *a.into == nil) {
-			err = NPYArray{a.name, a.shape, *a.into}.writeEntry(z)
+			err = npy.Add(z, npy.Array{Name: a.name, Shape: a.shape, Values: *a.into})
 		}
 	}
 	if err == nil && factor != nil {
@@ -151,14 +150,6 @@ func writeArchive(m *Model, w io.Writer, factor device.FactorStore, version int)
 // headerEntry, recordEntry and factorEntry are the names of the header of a model file, of the
 // record of the fit, and of the Cholesky factor.
 const headerEntry, recordEntry, factorEntry = "model.json", "fit.json", "factor.npy"
-
-func writeText(z *zip.Writer, name string, text []byte) error {
-	entry, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
-	if err == nil {
-		_, err = entry.Write(text)
-	}
-	return err
-}
 
 // modelArray is an array of a model file.
 type modelArray struct {
@@ -195,9 +186,9 @@ func eachBlock(first, n int, do func(rows []float64, r0, r1 int) error) error {
 }
 
 func writeFactor(z *zip.Writer, n int, factor device.FactorStore) error {
-	entry, err := z.CreateHeader(&zip.FileHeader{Name: factorEntry, Method: zip.Store})
+	entry, err := npy.Entry(z, factorEntry)
 	if err == nil {
-		_, err = entry.Write(npyHeader([]int{n, n}))
+		_, err = entry.Write(npy.Header([]int{n, n}))
 	}
 	if err != nil {
 		return err
@@ -206,7 +197,7 @@ func writeFactor(z *zip.Writer, n int, factor device.FactorStore) error {
 		if err := factor.ReadFactor(r0, r1, rows); err != nil {
 			return err
 		}
-		return writeFloats(entry, rows[:(r1-r0)*n])
+		return npy.WriteFloats(entry, rows[:(r1-r0)*n])
 	})
 }
 
@@ -239,80 +230,4 @@ func (c *checksumWriter) Write(p []byte) (int, error) {
 func (c *checksumWriter) finish() error {
 	_, err := io.WriteString(c.w, hex.EncodeToString(c.hash.Sum(nil)))
 	return err
-}
-
-// NPYArray is a named float64 array in C order.
-type NPYArray struct {
-	Name   string
-	Shape  []int
-	Values []float64
-}
-
-func (a NPYArray) writeEntry(z *zip.Writer) error {
-	entry, err := z.CreateHeader(&zip.FileHeader{Name: a.Name + ".npy", Method: zip.Store})
-	if err != nil {
-		return err
-	}
-	return a.Write(entry)
-}
-
-// Write writes the array as a .npy file, version 1.0 (numpy.lib.format).
-func (a NPYArray) Write(w io.Writer) error {
-	if _, err := w.Write(npyHeader(a.Shape)); err != nil {
-		return err
-	}
-	return writeFloats(w, a.Values)
-}
-
-// WriteNPZ writes arrays as one NumPy archive.
-func WriteNPZ(w io.Writer, arrays ...NPYArray) error {
-	z := zip.NewWriter(w)
-	for _, a := range arrays {
-		if err := a.writeEntry(z); err != nil {
-			return err
-		}
-	}
-	return z.Close()
-}
-
-// floatBlock is the number of numbers that are converted at a time.
-const floatBlock = 8192
-
-// writeFloats writes numbers in blocks, because binary.Write would copy all of them.
-func writeFloats(w io.Writer, values []float64) error {
-	var buffer []byte
-	for block := range slices.Chunk(values, floatBlock) {
-		buffer, _ = binary.Append(buffer[:0], binary.LittleEndian, block) // numbers have no errors
-		if _, err := w.Write(buffer); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readFloats is the inverse of writeFloats.
-func readFloats(r io.Reader, values []float64) error {
-	buffer := make([]byte, 8*min(floatBlock, len(values)))
-	for block := range slices.Chunk(values, floatBlock) {
-		if _, err := io.ReadFull(r, buffer[:8*len(block)]); err != nil {
-			return err
-		}
-		_, _ = binary.Decode(buffer, binary.LittleEndian, block) // the buffer has enough bytes
-	}
-	return nil
-}
-
-// npyHeader returns the header of a .npy file of float64 in C order, version 1.0
-// (numpy.lib.format), padded to a multiple of 64 bytes.
-func npyHeader(shape []int) []byte {
-	dims := ""
-	for _, s := range shape {
-		dims += fmt.Sprintf("%d, ", s)
-	}
-	header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }", dims)
-	const preamble = 10
-	pad := 63 - (preamble+len(header))%64
-	header += strings.Repeat(" ", pad) + "\n"
-	prefix := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
-	return append(prefix, header...)
 }

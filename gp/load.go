@@ -12,6 +12,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/npy"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -146,7 +147,7 @@ func (in *modelSource) model(kernels []*kernel.Family, factor func(m *Model, row
 	if m.Record, err = readRecord(archive); err != nil {
 		return nil, nil, err
 	}
-	if err := m.validate(); err != nil {
+	if err := m.Validate(); err != nil {
 		return nil, nil, &FileError{Path: in.path, Msg: "the model's parts do not fit together", Err: err}
 	}
 	if entry := find(archive, factorEntry); entry != nil {
@@ -226,7 +227,7 @@ func (h *fileHeader) checkSizes(archive *zip.Reader) error {
 			return fmt.Errorf("%s.npy is missing", a.name)
 		case entry.Method != zip.Store || entry.CompressedSize64 != entry.UncompressedSize64:
 			return fmt.Errorf("%s.npy is compressed", a.name)
-		case float64(entry.UncompressedSize64) != claimed+float64(len(npyHeader(a.shape))):
+		case float64(entry.UncompressedSize64) != claimed+float64(len(npy.Header(a.shape))):
 			return fmt.Errorf("%s.npy has %d bytes, but model.json claims %.0f and a header", a.name, entry.UncompressedSize64, claimed)
 		}
 		if a.into != nil {
@@ -254,12 +255,12 @@ func readFactor(path string, n int, factor device.FactorStore) error {
 
 // eachFactorBlock calls do for the rows r0 … r1−1 of a factor of n rows.
 func eachFactorBlock(path string, r io.Reader, n int, do func(rows []float64, r0, r1 int) error) error {
-	if err := readShape(r, "factor", []int{n, n}); err != nil {
+	if err := npy.ReadHeader(r, "factor", []int{n, n}); err != nil {
 		return &FileError{Path: path, Msg: "the factor does not fit the data", Err: err}
 	}
 	r = bufio.NewReaderSize(r, 1<<20)
 	return eachBlock(0, n, func(rows []float64, r0, r1 int) error {
-		if err := readFloats(r, rows[:(r1-r0)*n]); err != nil {
+		if err := npy.ReadFloats(r, rows[:(r1-r0)*n]); err != nil {
 			return err
 		}
 		for i := r0; i < r1; i++ {

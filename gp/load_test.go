@@ -165,7 +165,7 @@ func TestInvalidTargets(t *testing.T) {
 	} {
 		m := version2Models(t)["v2_targets"]
 		change(m)
-		if m.validate() == nil {
+		if m.Validate() == nil {
 			t.Errorf("a model with bad %s passes", what)
 		}
 	}
@@ -216,29 +216,9 @@ func TestVersion3(t *testing.T) {
 	} {
 		bad, _ := encodedModel(t)
 		change(bad)
-		if bad.validate() == nil {
+		if bad.Validate() == nil {
 			t.Errorf("a model with bad %s passes", what)
 		}
-	}
-}
-
-// TestReadEncoding checks that examples/read_model.py reads tables as gpfit does.
-func TestReadEncoding(t *testing.T) {
-	interpreter := python(t, "numpy")
-	m, cells := encodedModel(t)
-	want := must.Get(condition(t, m).Predict(t.Context(), m.X, m.N()))(t)
-	text := "t,k,n,b,c,d\n"
-	for _, row := range cells {
-		text += fmt.Sprintf("%s,\"%s\",\"%s\",%s,%s,%s\n", row[5], row[2], row[0], row[1], row[3], row[4])
-	}
-	dir := t.TempDir()
-	e := exchange{what: "encoding", model: filepath.Join(dir, "m.json"), points: filepath.Join(dir, "new.csv")}
-	var export strings.Builder
-	must.Do(t, errors.Join(ExportJSON(m, &export), os.WriteFile(e.model, []byte(export.String()), 0o600), os.WriteFile(e.points, []byte(text), 0o600)))
-	tables := must.Get(runPython(t, interpreter, "read_model", e))(t)
-	compareTable(t, "encoding", tables[0], want.Mean, want.Std, want.StdLatent)
-	if math.Abs(want.Mean[0]) == 0 {
-		t.Error("the mean is 0")
 	}
 }
 

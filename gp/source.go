@@ -3,7 +3,6 @@ package gp
 import (
 	"archive/zip"
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,6 +12,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"gpfit/internal/npy"
 )
 
 // modelSource reads a model file once from its first byte to its last, hashes all bytes, and passes the
@@ -67,7 +68,7 @@ func (in *modelSource) arrays(archive *zip.Reader, arrays []modelArray) error {
 		}
 		entries = append(entries, entry)
 		readers[entry] = func(r io.Reader) (err error) {
-			*a.into, err = readArray(r, a.name, a.shape)
+			*a.into, err = npy.Read(r, a.name, a.shape)
 			return err
 		}
 	}
@@ -117,29 +118,4 @@ func find(archive *zip.Reader, name string) *zip.File {
 		return archive.File[i]
 	}
 	return nil
-}
-
-// readShape reads the header of an array, which must be as this package writes it.
-func readShape(r io.Reader, name string, shape []int) error {
-	want := npyHeader(shape)
-	header := make([]byte, len(want))
-	if _, err := io.ReadFull(r, header); err != nil || !bytes.Equal(header, want) {
-		return fmt.Errorf("%s.npy: not an array of float64 of the shape %v in C order", name, shape)
-	}
-	return nil
-}
-
-func readArray(r io.Reader, name string, shape []int) ([]float64, error) {
-	if err := readShape(r, name, shape); err != nil {
-		return nil, err
-	}
-	size := 1
-	for _, s := range shape {
-		size *= s
-	}
-	out := make([]float64, size)
-	if err := readFloats(r, out); err != nil {
-		return nil, fmt.Errorf("%s.npy: %w", name, err)
-	}
-	return out, nil
 }

@@ -130,7 +130,7 @@ func (s *system) oneProcess(ctx context.Context, what string) error {
 	if parts, ok := s.ws.(device.BlockDiagonal); ok && len(parts.Blocks()) > 1 {
 		return &device.UnsupportedError{Method: s.ws.Method(), What: what}
 	}
-	return s.whole.Scaling.untransformed(what + ": they belong to the transformed target")
+	return s.whole.Scaling.Untransformed(what + ": they belong to the transformed target")
 }
 
 // leastSquares solves for Σ⁻¹H and forms M, on the first call only. It returns the number of coefficients, 0 if they

@@ -36,11 +36,11 @@ func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []T
 	if err != nil {
 		return nil, nil, err
 	}
-	parts, paths, err := mod.terms()
+	parts, err := mod.terms()
 	if err != nil {
 		return nil, nil, err
 	}
-	for i, part := range parts {
+	for _, part := range parts {
 		mean, std, err := p.predict(ctx, covariance{part.Program, part.Theta(mod.Theta)}, mod.Alpha, xs, false)
 		if err != nil {
 			return nil, nil, err
@@ -49,7 +49,7 @@ func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []T
 			mean[j] *= mod.Scaling.YScale
 			std[j] = math.Sqrt(std[j]) * mod.Scaling.YScale
 		}
-		terms = append(terms, TermPrediction{Path: paths[i], Text: mod.named(part.Text), Mean: mean, Std: std})
+		terms = append(terms, TermPrediction{Path: part.Path, Text: mod.named(part.Text), Mean: mean, Std: std})
 	}
 	meanFunction = mod.Mean.at(xs)
 	mod.Scaling.toOriginal(meanFunction)
@@ -64,33 +64,13 @@ func (s *system) oneProcessAt(ctx context.Context, what string, rows []float64, 
 	return s.whole.at(rows, m)
 }
 
-// terms splits the kernel into its terms and returns their paths.
-func (m *Model) terms() ([]kernel.Term, []string, error) {
+// terms splits the kernel into its terms.
+func (m *Model) terms() ([]kernel.Term, error) {
 	expr, err := m.Expression()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	parts, err := kernel.Terms(expr, m.Columns)
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, sum := expr.(kernel.Sum); !sum {
-		expr = kernel.Sum{expr}
-	}
-	return parts, termPaths(expr, ""), nil
-}
-
-// termPaths lists the paths of the terms of e in order, including the terms of nested sums.
-func termPaths(e kernel.Expr, prefix string) []string {
-	sum, ok := e.(kernel.Sum)
-	if !ok {
-		return []string{prefix[:len(prefix)-1]}
-	}
-	var out []string
-	for i, t := range sum {
-		out = append(out, termPaths(t, childPrefix(prefix, i))...)
-	}
-	return out
+	return kernel.Terms(expr, m.Columns)
 }
 
 // Weights is the posterior of the weights of one term of the kernel with finitely many
@@ -122,12 +102,12 @@ func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
 	if err := p.oneProcess(ctx, "weights of linear terms"); err != nil {
 		return nil, err
 	}
-	parts, paths, err := p.model.terms()
+	parts, err := p.model.terms()
 	if err != nil {
 		return nil, err
 	}
 	var out []Weights
-	for i, part := range parts {
+	for _, part := range parts {
 		f, err := p.model.features(part)
 		if err != nil {
 			return nil, err
@@ -139,7 +119,7 @@ func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.Path, w.Text = paths[i], p.model.named(part.Text)
+		w.Path, w.Text = part.Path, p.model.named(part.Text)
 		for _, v := range [][]float64{w.Mean, w.Cov, w.PriorVariance} {
 			if firstNonFinite(v) >= 0 {
 				return nil, &RangeError{What: "posterior of the weights of " + w.Path, Row: -1}
@@ -153,7 +133,7 @@ func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
 // HasWeights reports whether a term of the kernel has finitely many features, and so
 // weights. It returns the errors of [kernel.Program.FiniteFeatures].
 func HasWeights(m *Model) (bool, error) {
-	parts, _, err := m.terms()
+	parts, err := m.terms()
 	if err != nil {
 		return false, err
 	}

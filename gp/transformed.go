@@ -38,8 +38,8 @@ func (s Scaling) Volume(y []float64) (sum float64) {
 	return sum
 }
 
-// untransformed returns a [*device.UnsupportedError] if there is a transform of the target.
-func (s Scaling) untransformed(what string) error {
+// Untransformed returns a [*device.UnsupportedError] if there is a transform of the target.
+func (s Scaling) Untransformed(what string) error {
 	if s.Transform == nil {
 		return nil
 	}

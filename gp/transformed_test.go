@@ -5,7 +5,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,7 +80,6 @@ func TestTransformed(t *testing.T) {
 		for _, err := range []error{terms, slopes, weights} {
 			must.Fail[*device.UnsupportedError](t, err, "target-transform "+string(kind), "belong to the transformed target")
 		}
-		must.Words(t, ExportJSON(m, new(strings.Builder)).Error(), "target-transform "+string(kind), "an export")
 	}
 }
 

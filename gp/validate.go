@@ -70,8 +70,8 @@ func checkNumbers(m *Model) error {
 	return nil
 }
 
-// validate checks that the parts are consistent.
-func (m *Model) validate() error {
+// Validate checks that the parts of the model are consistent.
+func (m *Model) Validate() error {
 	d := len(m.Columns)
 	prog, err := m.Program()
 	if err != nil {

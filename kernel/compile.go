@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"gpfit/kernel/symbolic"
 )
@@ -68,7 +69,7 @@ func (c *compiler) fail(part Expr, format string, args ...any) error {
 func (c *compiler) top(e Expr, prefix string) error {
 	if sum, ok := e.(Sum); ok {
 		for i, t := range sum {
-			if err := c.top(t, childPrefix(prefix, i)); err != nil {
+			if err := c.top(t, PartPrefix(prefix, i)); err != nil {
 				return err
 			}
 		}
@@ -99,7 +100,7 @@ func (c *compiler) sum(s Sum, prefix string, sc scaling) (*Node, error) {
 		if _, ok := t.(Sum); ok {
 			compile = func(e Expr, prefix string, sc scaling) (*Node, error) { return c.sum(e.(Sum), prefix, sc) }
 		}
-		node, err := compile(t, childPrefix(prefix, i), inner)
+		node, err := compile(t, PartPrefix(prefix, i), inner)
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +179,7 @@ func (c *compiler) factors(e Expr, prefix string, st *factorState) (*Node, error
 	case Product:
 		var nodes []*Node
 		for i, f := range e {
-			node, err := c.factors(f, childPrefix(prefix, i), st)
+			node, err := c.factors(f, PartPrefix(prefix, i), st)
 			if err != nil {
 				return nil, err
 			}
@@ -326,8 +327,9 @@ func labelText(labels []int) string {
 
 // Term is one term of the outermost sum of an expression.
 type Term struct {
-	// Text is the term's expression.
-	Text string
+	// Path is the path of the term in the names of its parameters: "k1", "k2", or in nested sums "k1.k2".
+	// The only term of an expression that is no sum has the path "k1". Text is its expression.
+	Path, Text string
 	// Program computes only the term. Its parameters keep their names in the whole.
 	Program *Program
 	// Params[i] is the index, in the θ of the whole, of the i-th element of the term's θ.
@@ -353,12 +355,16 @@ func Terms(e Expr, labels []int) ([]Term, error) {
 	}
 	var terms []Term
 	theta, params := 0, whole.Params
-	for _, part := range outerTerms(e) {
+	if _, sum := e.(Sum); !sum {
+		e = Sum{e}
+	}
+	parts, paths := outerTerms(e, "")
+	for i, part := range parts {
 		prog, err := Compile(part, labels)
 		if err != nil {
 			return nil, err
 		}
-		t := Term{Text: prog.Text, Program: prog}
+		t := Term{Path: paths[i], Text: prog.Text, Program: prog}
 		for i := range prog.Params {
 			prog.Params[i].Name = params[i].Name
 		}
@@ -371,17 +377,17 @@ func Terms(e Expr, labels []int) ([]Term, error) {
 	return terms, nil
 }
 
-// outerTerms lists the terms of the outermost sum, including the terms of sums within it.
-func outerTerms(e Expr) []Expr {
+// outerTerms lists the terms of the outermost sum with their paths, including the terms of sums within it.
+func outerTerms(e Expr, prefix string) (terms []Expr, paths []string) {
 	sum, ok := e.(Sum)
 	if !ok {
-		return []Expr{e}
+		return []Expr{e}, []string{strings.TrimSuffix(prefix, ".")}
 	}
-	var out []Expr
-	for _, t := range sum {
-		out = append(out, outerTerms(t)...)
+	for i, t := range sum {
+		within, at := outerTerms(t, PartPrefix(prefix, i))
+		terms, paths = append(terms, within...), append(paths, at...)
 	}
-	return out
+	return terms, paths
 }
 
 // outline records monomials while a compiler visits the parts of an expression.

@@ -230,7 +230,7 @@ func mapLeaves(e Expr, prefix string, f func(l *Leaf, prefix string) *Leaf) Expr
 	parts, _ := split(e)
 	out := make([]Expr, len(parts))
 	for i, part := range parts {
-		out[i] = mapLeaves(part, childPrefix(prefix, i), f)
+		out[i] = mapLeaves(part, PartPrefix(prefix, i), f)
 	}
 	if _, sum := e.(Sum); sum {
 		return Sum(out)
@@ -244,6 +244,8 @@ func (l *Leaf) isZero(name string) bool {
 	return len(v) == 1 && v[0] == 0 && l.Family.takesZero(name)
 }
 
-func childPrefix(prefix string, i int) string {
+// PartPrefix returns the prefix of the names of parameters in the i-th term or factor of an expression that has a prefix
+// itself.
+func PartPrefix(prefix string, i int) string {
 	return prefix + "k" + strconv.Itoa(i+1) + "."
 }

@@ -9,6 +9,7 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit/columns"
 	"gpfit/gp"
+	"gpfit/gp/exchange"
 )
 
 func runLOO(c *cli.Command) error {
@@ -85,9 +86,9 @@ func runExport(c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	export := gp.ExportJSON
+	export := exchange.WriteJSON
 	if file.Format == output.NPZ {
-		export = gp.ExportNPZ
+		export = exchange.WriteNPZ
 	}
 	return c.WriteFile(file, func(w io.Writer) error { return export(m, w) })
 }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gpfit/gp"
+	"gpfit/internal/npy"
 )
 
 // Keys are the columns of text besides results, and the places of the results among the
@@ -227,7 +227,7 @@ func (e *npyEncoder) Encode(b *Block) error {
 }
 
 func (e *npyEncoder) End() error {
-	return gp.NPYArray{Shape: []int{len(e.values) / max(e.columns, 1), e.columns}, Values: e.values}.Write(e.w)
+	return npy.Array{Shape: []int{len(e.values) / max(e.columns, 1), e.columns}, Values: e.values}.Write(e.w)
 }
 
 // numbers is a column of a JSON object. NaN, of a blank row, is null.

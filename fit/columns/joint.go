@@ -13,6 +13,7 @@ import (
 	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/npy"
 	"gpfit/internal/textform"
 )
 
@@ -109,13 +110,13 @@ func (o *Sampling) Add(ctx context.Context, j *gp.Joint, r *TargetColumns, targe
 func writeCovariance(w io.Writer, j *gp.Joint, extension string) error {
 	m := len(j.Mean)
 	b := bufio.NewWriterSize(w, 1<<20)
-	cov := gp.NPYArray{Name: "cov", Shape: []int{m, m}, Values: j.Cov}
+	cov := npy.Array{Name: "cov", Shape: []int{m, m}, Values: j.Cov}
 	var err error
 	switch extension {
 	case ".npy":
 		err = cov.Write(b)
 	case ".npz":
-		err = gp.WriteNPZ(b, gp.NPYArray{Name: "mean", Shape: []int{m}, Values: j.Mean}, cov)
+		err = npy.WriteArchive(b, npy.Array{Name: "mean", Shape: []int{m}, Values: j.Mean}, cov)
 	default:
 		for row := range slices.Chunk(j.Cov, m) {
 			_, _ = b.WriteString(strings.Join(textform.Words(row), ",") + "\n") // Flush returns the error

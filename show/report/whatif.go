@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"gpfit/gp"
+	"gpfit/gp/exchange"
 	"gpfit/internal/textform"
 	"gpfit/show/effect"
 	"gpfit/show/page"
@@ -25,7 +25,7 @@ const (
 
 // sliders are the numbers behind the controls that predict a row.
 type sliders struct {
-	Model *gp.Explicit `json:"model"`
+	Model *exchange.Explicit `json:"model"`
 	// Typical holds the features of the first row shown.
 	Typical []float64 `json:"typical"`
 	Columns []slider  `json:"columns"`
@@ -67,7 +67,7 @@ func (w *whatIf) section(context.Context) (page.Section, error) {
 		return without(fmt.Sprintf("the model has %d inputs and weights, and a page holds at most %d", numbers, mostEmbedded))
 	}
 	variances := m.N() <= mostFactorRows
-	explicit, err := gp.NewExplicit(m, variances)
+	explicit, err := exchange.NewExplicit(m, variances)
 	if err != nil {
 		return without(err.Error())
 	}

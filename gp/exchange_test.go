@@ -1,10 +1,11 @@
-package gp
+package gp_test
 
 import (
 	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -16,11 +17,13 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"gpfit/gp"
+	"gpfit/gp/exchange"
 	"gpfit/internal/must"
-	"gpfit/kernel"
-	"gpfit/mean"
-	"gpfit/method/experts"
+	"gpfit/internal/transform"
 )
+
+func init() { gp.ExportForTest = func(m *gp.Model) { _ = exchange.WriteJSON(m, io.Discard) } }
 
 // python returns an interpreter with the modules of examples/requirements.txt: GPFIT_PYTHON, or
 // python3. Without one the test skips, or fails if GPFIT_PYTHON_REQUIRED is set.
@@ -40,68 +43,20 @@ func python(t *testing.T, module string) string {
 	return path
 }
 
-// exampleModel returns a model of three features, one unused, with the given kernel
-// at distinct parameters, and true weights.
-func exampleModel(t testing.TB, text string, withMean bool) *Model {
-	t.Helper()
-	m := newModel(t, 40)
-	m.Kernel, m.Kernels, m.Jitter = text, []*kernel.Family{tent}, 0.01
-	if !withMean {
-		m.Mean = Mean{}
-	}
-	prog := must.Get(m.Program())(t)
-	m.ParameterNames, m.Theta = prog.Names(), nil
-	for i := range prog.NumParams {
-		m.Theta = append(m.Theta, 0.8+0.15*float64(i))
-	}
-	weigh(t, m)
-	return m
-}
-
-// weigh sets a model's weights to Σ⁻¹(y − m(X)).
-func weigh(t testing.TB, m *Model) {
-	t.Helper()
-	p := must.Get(m.Condition(t.Context(), backend))(t)
-	defer p.Close()
-	m.Alpha = m.Scaling.Targets(m.Y)
-	for i, v := range m.Mean.at(m.Points()) {
-		m.Alpha[i] -= v
-	}
-	must.Do(t, p.Workspace().Solve(t.Context(), m.Alpha, 1))
-}
-
-// exportKernels contain every leaf and combinations of leaves.
-var exportKernels = []string{
-	"rbf", "rbf(ard)", "matern12", "matern32(ard)", "matern52(dims=2)",
-	"rbf(ard) + matern32", "rbf*matern12(dims=0) + matern52(ard, dims=[2, 0])",
-	"rbf(dims=0)*(matern32 + matern52(dims=2))*(rbf + matern12)",
-	"rq", "rq(ard, dims=[2, 0])", "periodic", "periodic(ard)", "periodic(dims=2)*rbf", "linear", "linear(ard) + rbf", "linear(dims=0) + constant",
-	"poly", "poly(3, ard)", "poly(2, offset=0)", "poly(3, ard, offset=0) + rbf", "constant + matern32*linear", "rq*(periodic + linear(ard) + constant)",
-}
-
-// compiledKernels contain leaves that are exported as operations.
-var compiledKernels = []string{
-	"matern(3.5)", "matern(0.5, ard) + wendland(1)", "wendland(2, ard, dims=[2, 0])*rbf", "wendland(0)", "arcsine", "arcsine(ard) + linear", "arcsine(offset=0) + rbf",
-	"gibbs(dims=2)", "gibbs + rbf", "hamming*rbf", "hamming(ard) + matern32",
-	"formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2, dims=0) + rbf", "formula(exp(-(r/a)^g), a=1, g=1)*periodic", "formula((1 + r2)^-b, b=1, ard)",
-	"formula(sigmoid(5*(x - 0.3))*sigmoid(5*(y - 0.3)), dims=0)*rbf + formula(1)", "formula(tanh(xx)*tanh(yy) + log1p(xx)*log1p(yy) + exp(-mismatches))",
-	"formula(pos(1 - r/a)^4*(1 + 4*r/a)/sqrt((1 + abs(x))*(1 + abs(y))), a=3, dims=2) + formula(sin(x)*sin(y)*asin(tanh(x)/2)*asin(tanh(y)/2), dims=0)*rbf", "formula(erf(x)*erf(y), dims=0) + formula(sinc(2*pi*r/a), a=3)*rbf", "tent(dims=0) + rbf",
-}
-
-// exchange is an exported model and rows to predict for, as files.
-type exchange struct {
+// exported is an exported model and rows to predict for, as files.
+type exported struct {
 	what, model, points string
-	want                *Prediction
+	want                *gp.Prediction
 }
 
 // newExchange exports m and writes rows of the columns in use, in another order.
-func newExchange(t *testing.T, m *Model, what, format string, rows []float64) exchange {
+func newExchange(t *testing.T, m *gp.Model, what, format string, rows []float64) exported {
 	t.Helper()
 	dir := t.TempDir()
-	e := exchange{what: what + ", " + format, model: filepath.Join(dir, "model."+format), points: filepath.Join(dir, "new.csv"), want: predict(t, m, rows)}
-	export := ExportJSON
+	e := exported{what: what + ", " + format, model: filepath.Join(dir, "model."+format), points: filepath.Join(dir, "new.csv"), want: must.Get(gp.ConditionForTest(t, m).Predict(t.Context(), rows, len(rows)/3))(t)}
+	export := exchange.WriteJSON
 	if format == "npz" {
-		export = ExportNPZ
+		export = exchange.WriteNPZ
 	}
 	file := must.Get(os.Create(e.model))(t)
 	must.Do(t, errors.Join(export(m, file), file.Close()))
@@ -124,8 +79,8 @@ for model, points in zip(sys.argv[2::2], sys.argv[3::2]):
     print()
 `
 
-// runPython runs a script of examples and returns a table for each exchange.
-func runPython(t *testing.T, interpreter, script string, exchanges ...exchange) ([][][]float64, error) {
+// runPython runs a script of examples and returns a table for each exported.
+func runPython(t *testing.T, interpreter, script string, exchanges ...exported) ([][][]float64, error) {
 	t.Helper()
 	args := []string{"-B", "-c", runAll, script}
 	for _, e := range exchanges {
@@ -184,16 +139,16 @@ func compareTable(t *testing.T, what string, table [][]float64, columns ...[]flo
 // TestReadModel checks that examples/read_model.py reproduces predictions with only NumPy.
 func TestReadModel(t *testing.T) {
 	interpreter := python(t, "numpy")
-	rows := newRows(9)
-	var exchanges []exchange
-	for what, m := range exportModels(t) {
+	rows := gp.NewRowsForTest(9)
+	var exchanges []exported
+	for what, m := range gp.ExportModelsForTest(t) {
 		for _, format := range []string{"json", "npz"} {
 			exchanges = append(exchanges, newExchange(t, m, what, format, rows))
 		}
 	}
-	for i, text := range slices.Concat([]string{"cosine(dims=0)*rbf + rbf", "cosine(ard)*matern52"}, compiledKernels, exportKernels) {
-		m := exampleModel(t, text, i%2 == 1)
-		exchanges = append(exchanges, newExchange(t, m, text, "json", newRows(9)), newExchange(t, m, text, "npz", newRows(9)))
+	for i, text := range slices.Concat([]string{"cosine(dims=0)*rbf + rbf", "cosine(ard)*matern52"}, gp.AllKernelsForTest) {
+		m := gp.ExampleModelForTest(t, text, i%2 == 1)
+		exchanges = append(exchanges, newExchange(t, m, text, "json", gp.NewRowsForTest(9)), newExchange(t, m, text, "npz", gp.NewRowsForTest(9)))
 	}
 	tables := must.Get(runPython(t, interpreter, "read_model", exchanges...))(t)
 	for i, e := range exchanges {
@@ -201,47 +156,18 @@ func TestReadModel(t *testing.T) {
 	}
 }
 
-// exportModels are models of every kind of mean and noise.
-func exportModels(t testing.TB) map[string]*Model {
-	universal := leastSquaresModel(t, 40)
-	bumps := newModel(t, 40)
-	bumps.Mean = Mean{Text: "poly(3, dims=0) + bumps(2, dims=2)", Coefficients: []float64{0.3, -0.2, 0.05, 0.4, -0.3, 0.1}, Basis: mean.Basis{
-		{Group: mean.Linear, Index: 1}, {Group: mean.Power, Index: 2}, {Group: mean.Power, Index: 3},
-		{Group: mean.Bump, Column: 1, Label: 2, Centre: -0.5, Width: 0.7}, {Group: mean.Bump, Column: 1, Label: 2, Index: 1, Centre: 0.6, Width: 0.7},
-		{Group: mean.Constant},
-	}}
-	weigh(t, bumps)
-	known := newModel(t, 40)
-	known.Noise.Column = "variance"
-	for i := range known.N() {
-		known.TrainNoise = append(known.TrainNoise, known.NoiseVariance+0.03*float64(i%3))
-	}
-	weigh(t, known)
-	out := map[string]*Model{"universal kriging": universal, "bumps": bumps, "known noise": known}
-	for _, rule := range experts.Rules() {
-		local := leastSquaresModel(t, 40)
-		inputs := local.Scaling.Inputs(local.X)
-		part := experts.NewPartition(inputs, local.N(), len(local.Columns), experts.PartitionOptions{Clusters: 3, Combine: rule})
-		part.Temperature = 1.7
-		local.State = part.State()
-		weigh(t, local)
-		out["local experts, "+string(rule)] = local
-	}
-	return out
-}
-
 // TestReadGroups checks the noise groups of rows of the table.
 func TestReadGroups(t *testing.T) {
 	interpreter := python(t, "numpy")
-	m := noisyModel(t, 40)
-	rows := newRows(4)
-	noise := RowNoise{Group: []string{"a", "b", "b", "a"}, Known: []float64{0, 1.5, 0.25, 3}}
-	want := must.Get(condition(t, m).PredictNoise(t.Context(), rows, 4, noise))(t)
+	m := gp.NoisyModelForTest(t, 40)
+	rows := gp.NewRowsForTest(4)
+	noise := gp.RowNoise{Group: []string{"a", "b", "b", "a"}, Known: []float64{0, 1.5, 0.25, 3}}
+	want := must.Get(gp.ConditionForTest(t, m).PredictNoise(t.Context(), rows, 4, noise))(t)
 	plain := *m
-	plain.Noise = Noise{Column: m.Noise.Column} // newExchange predicts without groups
+	plain.Noise = gp.Noise{Column: m.Noise.Column} // newExchange predicts without groups
 	e := newExchange(t, &plain, "groups", "json", rows)
 	file := must.Get(os.Create(e.model))(t)
-	must.Do(t, errors.Join(ExportJSON(m, file), file.Close()))
+	must.Do(t, errors.Join(exchange.WriteJSON(m, file), file.Close()))
 	if _, err := runPython(t, interpreter, "read_model", e); err == nil || !strings.Contains(err.Error(), "needs the column 'lab'") {
 		t.Errorf("a table without groups: %v", err)
 	}
@@ -258,23 +184,23 @@ func TestReadGroups(t *testing.T) {
 // predictions, or explains why it cannot.
 func TestToSklearn(t *testing.T) {
 	interpreter := python(t, "sklearn")
-	var exchanges []exchange
-	for _, text := range append([]string{"matern(3.5)*rbf", "matern(1.5, ard)"}, exportKernels...) {
-		exchanges = append(exchanges, newExchange(t, exampleModel(t, text, false), text, "json", newRows(9)))
+	var exchanges []exported
+	for _, text := range append([]string{"matern(3.5)*rbf", "matern(1.5, ard)"}, gp.ExportKernelsForTest...) {
+		exchanges = append(exchanges, newExchange(t, gp.ExampleModelForTest(t, text, false), text, "json", gp.NewRowsForTest(9)))
 	}
 	tables := must.Get(runPython(t, interpreter, "to_sklearn", exchanges...))(t)
 	for i, e := range exchanges {
 		compareTable(t, e.what, tables[i], e.want.Mean, e.want.Std)
 	}
-	known := exportModels(t)["known noise"]
-	known.Mean = Mean{}
-	weigh(t, known)
-	for want, m := range map[string]*Model{
-		"no mean function": exampleModel(t, "rbf", true), "noise differs from row to row": known,
-		"no kernel that equals 'cosine'":    exampleModel(t, "rbf + cosine(dims=0)", false),
-		"no kernel that equals 'exp(-r/a)'": exampleModel(t, "rbf + formula(exp(-r/a), a=1)", false),
+	known := gp.ExportModelsForTest(t)["known noise"]
+	known.Mean = gp.Mean{}
+	gp.WeighForTest(t, known)
+	for want, m := range map[string]*gp.Model{
+		"no mean function": gp.ExampleModelForTest(t, "rbf", true), "noise differs from row to row": known,
+		"no kernel that equals 'cosine'":    gp.ExampleModelForTest(t, "rbf + cosine(dims=0)", false),
+		"no kernel that equals 'exp(-r/a)'": gp.ExampleModelForTest(t, "rbf + formula(exp(-r/a), a=1)", false),
 	} {
-		if _, err := runPython(t, interpreter, "to_sklearn", newExchange(t, m, want, "json", newRows(2))); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := runPython(t, interpreter, "to_sklearn", newExchange(t, m, want, "json", gp.NewRowsForTest(2))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q, want a message that says %q", err, want)
 		}
 	}
@@ -283,15 +209,15 @@ func TestToSklearn(t *testing.T) {
 // TestExportSchema validates exports against the published schema, which rejects unknown members.
 func TestExportSchema(t *testing.T) {
 	schema := must.Get(jsonschema.NewCompiler().Compile("../examples/model.schema.json"))(t)
-	models := exportModels(t)
-	models["groups"] = noisyModel(t, 20)
-	models["encoding"], _ = encodedModel(t)
-	for i, text := range slices.Concat(exportKernels, compiledKernels) {
-		models[text] = exampleModel(t, text, i%2 == 1)
+	models := gp.ExportModelsForTest(t)
+	models["groups"] = gp.NoisyModelForTest(t, 20)
+	models["encoding"], _ = gp.EncodedModelForTest(t)
+	for i, text := range gp.AllKernelsForTest {
+		models[text] = gp.ExampleModelForTest(t, text, i%2 == 1)
 	}
 	for text, m := range models {
 		var out bytes.Buffer
-		must.Do(t, ExportJSON(m, &out))
+		must.Do(t, exchange.WriteJSON(m, &out))
 		whole := out.String()
 		check := func(text string) error {
 			v := must.Get(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
@@ -311,10 +237,34 @@ func TestExportSchema(t *testing.T) {
 
 // TestExportInvalid checks that an incomplete export is an error.
 func TestExportInvalid(t *testing.T) {
-	m := newModel(t, 5)
+	m := gp.NewModelForTest(t, 5)
 	m.Theta = m.Theta[1:]
 	var out bytes.Buffer
-	if ExportJSON(m, &out) == nil || ExportNPZ(m, &out) == nil {
+	if exchange.WriteJSON(m, &out) == nil || exchange.WriteNPZ(m, &out) == nil {
 		t.Error("a model without one of its parameters was exported")
+	}
+	for _, kind := range []transform.Name{transform.Log, transform.BoxCox, transform.YeoJohnson} {
+		m, _ := gp.TransformedModelForTest(t, kind, 40)
+		must.Words(t, exchange.WriteJSON(m, &out).Error(), "target-transform "+string(kind), "an export")
+	}
+}
+
+// TestReadEncoding checks that examples/read_model.py reads tables as gpfit does.
+func TestReadEncoding(t *testing.T) {
+	interpreter := python(t, "numpy")
+	m, cells := gp.EncodedModelForTest(t)
+	want := must.Get(gp.ConditionForTest(t, m).Predict(t.Context(), m.X, m.N()))(t)
+	text := "t,k,n,b,c,d\n"
+	for _, row := range cells {
+		text += fmt.Sprintf("%s,\"%s\",\"%s\",%s,%s,%s\n", row[5], row[2], row[0], row[1], row[3], row[4])
+	}
+	dir := t.TempDir()
+	e := exported{what: "encoding", model: filepath.Join(dir, "m.json"), points: filepath.Join(dir, "new.csv")}
+	var export strings.Builder
+	must.Do(t, errors.Join(exchange.WriteJSON(m, &export), os.WriteFile(e.model, []byte(export.String()), 0o600), os.WriteFile(e.points, []byte(text), 0o600)))
+	tables := must.Get(runPython(t, interpreter, "read_model", e))(t)
+	compareTable(t, "encoding", tables[0], want.Mean, want.Std, want.StdLatent)
+	if math.Abs(want.Mean[0]) == 0 {
+		t.Error("the mean is 0")
 	}
 }

@@ -1,4 +1,4 @@
-package gp
+package exchange
 
 import (
 	"encoding/binary"
@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/gp"
 	"gpfit/kernel"
 )
 
@@ -41,7 +42,7 @@ type explicitTarget struct {
 
 // NewExplicit returns the numbers of a model, with the factor if variances are wanted. The cost is n³/3
 // operations then. Models of a transformed target, and of a method that keeps a state with the model, have no such form.
-func NewExplicit(m *Model, variances bool) (*Explicit, error) {
+func NewExplicit(m *gp.Model, variances bool) (*Explicit, error) {
 	if m.Scaling.Transform != nil || m.State.Method != "" {
 		return nil, errors.New("gp: a model of local experts or of a transformed target has no explicit form")
 	}
@@ -65,7 +66,7 @@ func NewExplicit(m *Model, variances bool) (*Explicit, error) {
 }
 
 // lowerFactor returns the lower triangle of the factor of Σ by rows.
-func lowerFactor(m *Model, prog *kernel.Program) ([]byte, error) {
+func lowerFactor(m *gp.Model, prog *kernel.Program) ([]byte, error) {
 	n, x, noise := m.N(), m.Points(), m.NoiseDiagonal()
 	row := kernel.NewEvaluator(prog)
 	row.Bind(m.Theta)

@@ -1,4 +1,6 @@
-package gp
+// Package exchange writes models for other programs, which need no parser for gpfit's text forms: [WriteJSON] and
+// [WriteNPZ] write files, and [NewExplicit] returns the numbers with which a small program predicts.
+package exchange
 
 import (
 	"archive/zip"
@@ -9,16 +11,18 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/gp"
+	"gpfit/internal/npy"
 	"gpfit/kernel"
 	"gpfit/kernel/oplist"
 	"gpfit/mean"
 	"gpfit/table/feature"
 )
 
-// ExportVersion is the newest version of the exchange format. Version 2 adds the encoding of
+// Version is the newest version of the exchange format. Version 2 adds the encoding of
 // columns that are not numbers, version 3 local experts; version 4 had experts with parameters of
 // their own. A model has the oldest version that has all its parts.
-const ExportVersion = 3
+const Version = 3
 
 // export is a model for other programs, which need no parser for gpfit's text forms.
 // examples/model.schema.json is its JSON Schema; examples/EXPORT.md describes it with formulas.
@@ -38,7 +42,7 @@ type export struct {
 	Kernel     *node             `json:"kernel"`
 	Mean       exportMean        `json:"mean"`
 	Noise      exportNoise       `json:"noise"`
-	Scaling    Scaling           `json:"scaling"`
+	Scaling    gp.Scaling        `json:"scaling"`
 	NLML       float64           `json:"nlml"`
 	Status     string            `json:"status"`
 	// Experts divides the training rows among local experts; nil without.
@@ -115,8 +119,8 @@ type exportNoise struct {
 	KnownColumn string `json:"known_column,omitempty"`
 }
 
-// ExportJSON writes the model as one JSON object for other programs.
-func ExportJSON(m *Model, w io.Writer) error {
+// WriteJSON writes the model as one JSON object for other programs.
+func WriteJSON(m *gp.Model, w io.Writer) error {
 	e, err := newExport(m)
 	if err != nil {
 		return err
@@ -129,9 +133,9 @@ func ExportJSON(m *Model, w io.Writer) error {
 	return json.NewEncoder(w).Encode(e)
 }
 
-// ExportNPZ writes the model as a NumPy archive of X, y and alpha, with the rest
+// WriteNPZ writes the model as a NumPy archive of X, y and alpha, with the rest
 // in its entry model.json.
-func ExportNPZ(m *Model, w io.Writer) error {
+func WriteNPZ(m *gp.Model, w io.Writer) error {
 	e, err := newExport(m)
 	if err != nil {
 		return err
@@ -141,30 +145,28 @@ func ExportNPZ(m *Model, w io.Writer) error {
 		return err
 	}
 	z := zip.NewWriter(w)
-	if err := writeText(z, headerEntry, text); err != nil {
+	if err := npy.AddText(z, "model.json", text); err != nil {
 		return err
 	}
 	n, d := m.N(), len(m.Columns)
-	arrays := []NPYArray{{"X", []int{n, d}, m.X}, {"y", []int{n}, m.Y}, {"alpha", []int{n}, m.Alpha}}
+	arrays := []npy.Array{{Name: "X", Shape: []int{n, d}, Values: m.X}, {Name: "y", Shape: []int{n}, Values: m.Y}, {Name: "alpha", Shape: []int{n}, Values: m.Alpha}}
 	if m.TrainNoise != nil {
-		arrays = append(arrays, NPYArray{"training_noise", []int{n}, m.TrainNoise})
+		arrays = append(arrays, npy.Array{Name: "training_noise", Shape: []int{n}, Values: m.TrainNoise})
 	}
-	for _, a := range arrays {
-		if err := a.writeEntry(z); err != nil {
-			return err
-		}
+	if err := npy.Add(z, arrays...); err != nil {
+		return err
 	}
 	return z.Close()
 }
 
-func newExport(m *Model) (*export, error) {
-	if err := m.validate(); err != nil {
+func newExport(m *gp.Model) (*export, error) {
+	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("gp: model to export: %w", err)
 	}
 	if m.T() > 1 {
 		return nil, fmt.Errorf("gp: a model of %d targets cannot be exported as a whole: export each target", m.T())
 	}
-	if err := m.Scaling.untransformed("an export, whose readers know no transform"); err != nil {
+	if err := m.Scaling.Untransformed("an export, whose readers know no transform"); err != nil {
 		return nil, err
 	}
 	tree, err := exportedKernel(m)
@@ -179,8 +181,8 @@ func newExport(m *Model) (*export, error) {
 	if m.Encoding != nil {
 		e.SchemaVersion = 2
 	}
-	if m.State.Method == stateful {
-		e.SchemaVersion, e.Experts = ExportVersion, &exportExperts{}
+	if m.State.Method != "" {
+		e.SchemaVersion, e.Experts = Version, &exportExperts{}
 		if err := json.Unmarshal([]byte(m.State.Text), e.Experts); err != nil {
 			return nil, fmt.Errorf("gp: model to export: %w", err)
 		}
@@ -190,7 +192,7 @@ func newExport(m *Model) (*export, error) {
 }
 
 // exportedKernel exports the kernel of a model with its parameters.
-func exportedKernel(m *Model) (*node, error) {
+func exportedKernel(m *gp.Model) (*node, error) {
 	expr, err := m.Expression()
 	if err != nil {
 		return nil, err
@@ -207,7 +209,7 @@ func exportedKernel(m *Model) (*node, error) {
 	return tree, err
 }
 
-func exportedMean(m *Model) exportMean {
+func exportedMean(m *gp.Model) exportMean {
 	out := exportMean{LeastSquares: m.Mean.LeastSquares, Basis: []exportBasis{}}
 	for j, f := range m.Mean.Basis {
 		b := exportBasis{Type: strings.TrimPrefix(f.Group, "mean_"), Coefficient: m.Mean.Coefficients[j], Column: &f.Column}
@@ -224,7 +226,7 @@ func exportedMean(m *Model) exportMean {
 	return out
 }
 
-func exportedNoise(m *Model) exportNoise {
+func exportedNoise(m *gp.Model) exportNoise {
 	out := exportNoise{Variance: m.NoiseVariance, Jitter: m.Jitter, GroupColumn: m.Noise.GroupColumn, KnownColumn: m.Noise.Column}
 	for i, label := range m.Noise.Labels {
 		if out.Groups == nil {
@@ -259,7 +261,7 @@ func (x *exporter) node(e kernel.Expr, prefix string) (*node, error) {
 		out.Type, parts = "product", e
 	}
 	for i, part := range parts {
-		child, err := x.node(part, childPrefix(prefix, i))
+		child, err := x.node(part, kernel.PartPrefix(prefix, i))
 		if err != nil {
 			return nil, err
 		}
@@ -308,9 +310,6 @@ func (x *exporter) place(out *node, prefix string) {
 		}
 	}
 }
-
-// childPrefix returns the path of the i-th term or factor in names of parameters.
-func childPrefix(prefix string, i int) string { return fmt.Sprintf("%sk%d.", prefix, i+1) }
 
 // positions returns a leaf's columns as positions in X.
 func (x *exporter) positions(l *kernel.Leaf) []int {
