@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/gp/npy"
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/npy"
 )
 
 // SchemaVersion is the newest version of the model file. This package reads all earlier

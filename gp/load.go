@@ -11,8 +11,8 @@ import (
 	"syscall"
 
 	"gpfit/device"
+	"gpfit/gp/npy"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/npy"
 	"gpfit/kernel"
 	"gpfit/mean"
 )

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/internal/npy"
+	"gpfit/gp/npy"
 )
 
 // modelSource reads a model file once from its first byte to its last, hashes all bytes, and passes the

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gpfit/internal/npy"
+	"gpfit/gp/npy"
 )
 
 // Keys are the columns of text besides results, and the places of the results among the

@@ -12,8 +12,8 @@ import (
 
 	"gpfit/device"
 	"gpfit/gp"
+	"gpfit/gp/npy"
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/npy"
 	"gpfit/internal/textform"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"gpfit/gp"
-	"gpfit/internal/npy"
+	"gpfit/gp/npy"
 	"gpfit/kernel"
 	"gpfit/kernel/oplist"
 	"gpfit/mean"
