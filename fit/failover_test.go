@@ -224,7 +224,10 @@ func TestWrongFactor(t *testing.T) {
 // TestManyFits checks that many concurrent fits in one process, each on a separate
 // backend or all on one, have the bits of a single fit.
 func TestManyFits(t *testing.T) {
-	const fits = 32
+	fits := 12
+	if must.Long() {
+		fits = 32
+	}
 	d := synthetic(60)
 	fit := func(i int, b device.Backend) (string, error) {
 		job, err := Prepare(d, problem.Options{Mean: "zero", Kernel: []string{"rbf(ard)", "matern32 + linear"}[i%2], Settings: hyperopt.Settings{Restarts: 1, MaxEvaluations: 30}}, problem.Events{})
@@ -284,12 +287,12 @@ const heapSlack = 2 << 20
 
 // TestSoak checks that evaluations, and jobs that are opened and closed, leak neither
 // memory nor goroutines nor open files. GPFIT_SOAK is a time such as 10m; the default
-// is 10,000 evaluations, a tenth of that with -short.
+// is 2,000 evaluations, in the long form 10,000.
 func TestSoak(t *testing.T) {
 	ctx := t.Context()
-	evaluations := 10_000
-	if testing.Short() {
-		evaluations /= 10
+	evaluations := 2000
+	if must.Long() {
+		evaluations = 10_000
 	}
 	limit := time.Duration(0)
 	if text := os.Getenv("GPFIT_SOAK"); text != "" {

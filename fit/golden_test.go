@@ -263,7 +263,7 @@ func co2Task(t *testing.T) *tuning.Job {
 }
 
 // TestBookCO2 compares with scikit-learn 1.9.1 on the same 521 months after subtracting the mean
-// (benchmarks/peers/co2.py prints the numbers), at the book's parameters and at the optimum.
+// (benchmarks/peers/co2.py prints the numbers), at the book's parameters and, in the long form, at the optimum.
 func TestBookCO2(t *testing.T) {
 	const (
 		sklearnAtBook  = 117.02314394209282
@@ -287,8 +287,8 @@ func TestBookCO2(t *testing.T) {
 	for name, want := range gradient {
 		must.Within(t, r.GradientLog[name], want, 1e-6*math.Abs(want)+1e-5, "∂NLML/∂log %s", name)
 	}
-	if testing.Short() {
-		t.Skip("the optimum takes some seconds")
+	if !must.Long() {
+		return // the optimum takes some seconds
 	}
 	out := must.Get(Run(t.Context(), co2Task(t), backend))(t)
 	defer out.Close()

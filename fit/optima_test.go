@@ -190,7 +190,7 @@ func TestCoarseCheck(t *testing.T) {
 // TestRelevance checks the order of columns, their relevance where it is known, and their
 // lengthscales in original units.
 func TestRelevance(t *testing.T) {
-	d := drawn(8, 1, 400, "unused weak strong constant y", func(_ int, uniform, normal random) []float64 {
+	d := drawn(8, 1, 200, "unused weak strong constant y", func(_ int, uniform, normal random) []float64 {
 		u, w, s := uniform(), 1000*uniform(), 0.01*uniform()
 		return []float64{u, w, s, 7, w/1000 + 400*s + 0.01*normal()} // standard deviations 1/√12 and 4/√12
 	})
