@@ -102,8 +102,8 @@ func boundWarnings(j *problem.Prepared, at []descent.Bound, tests boundTests, re
 			switch {
 			case tests.needless(b.Index):
 				t.terms = append(t.terms, p.Name)
-			case tests.revived[b.Index] < -sameNats:
-				t.alive = append(t.alive, fmt.Sprintf("%s (%.2g nats)", p.Name, -tests.revived[b.Index]))
+			case tests.regrown[b.Index] < -sameNats:
+				t.alive = append(t.alive, fmt.Sprintf("%s (%.2g nats)", p.Name, -tests.regrown[b.Index]))
 			default:
 				t.dead = append(t.dead, p.Name)
 			}
@@ -282,9 +282,9 @@ type boundTests struct {
 	columns []int
 	without float64
 	near    map[int]float64
-	// terms has the change without the term of a signal variance, by its index, and revived the
+	// terms has the change without the term of a signal variance, by its index, and regrown the
 	// change at the end of a descent in which the term began with more.
-	terms, revived map[int]float64
+	terms, regrown map[int]float64
 	// gradient is the gradient at the end of the fit, nil if it is not known.
 	gradient []float64
 	spent    descent.Evaluations
@@ -297,7 +297,7 @@ func (t boundTests) flat(free int) bool {
 
 // testBounds tests the columns and terms at bounds.
 func testBounds(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning.Placement, r *hyperopt.Result) (boundTests, error) {
-	t := boundTests{gradient: r.Gradient, columns: switchedOff(j.Prepared, r.AtBound), without: math.NaN(), near: map[int]float64{}, terms: map[int]float64{}, revived: map[int]float64{}}
+	t := boundTests{gradient: r.Gradient, columns: switchedOff(j.Prepared, r.AtBound), without: math.NaN(), near: map[int]float64{}, terms: map[int]float64{}, regrown: map[int]float64{}}
 	dead := deadTerms(j.Prepared, r.AtBound)
 	if len(t.columns)+len(dead) == 0 {
 		return t, nil
@@ -380,7 +380,7 @@ func (t *boundTests) testTerm(ctx context.Context, j *tuning.Job, w *tuning.Work
 	search := descent.Search{Parameters: j.Params.List(), Objectives: []descent.Func{objective}, Starts: []descent.Start{{Z: there}}, Limits: w.Limits}
 	r, err := descent.Minimize(ctx, search, j.Options.Settings.Descents(j.N()))
 	if r != nil && r.X != nil {
-		t.revived[term] = r.F - f
+		t.regrown[term] = r.F - f
 		t.spent.Add(r.Evaluations)
 	}
 	if begin := new(descent.StartError); errors.As(err, &begin) {
@@ -402,8 +402,8 @@ func (t *boundTests) idle() []int {
 // end lower.
 func (t *boundTests) needless(term int) bool {
 	without, ok := t.terms[term]
-	revived, tried := t.revived[term]
-	return ok && tried && without <= sameNats && revived >= -sameNats
+	regrown, tried := t.regrown[term]
+	return ok && tried && without <= sameNats && regrown >= -sameNats
 }
 
 // deadTerms lists the signal variances at their lower bounds of a kernel with several.

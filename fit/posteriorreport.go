@@ -173,7 +173,7 @@ func summarize(r *summary.PosteriorReport, draws [][]map[string]float64, name st
 
 // judge adds warnings about chains that should not be trusted.
 func judge(r *summary.PosteriorReport) {
-	var apart, few []string
+	var apart, scarce []string
 	least := float64(leastESSByChain * r.Chains)
 	for _, name := range r.Names {
 		s := r.Parameters[name]
@@ -181,7 +181,7 @@ func judge(r *summary.PosteriorReport) {
 			apart = append(apart, name)
 		}
 		if s.ESSBulk == nil || *s.ESSBulk < least || s.ESSTail == nil || *s.ESSTail < least {
-			few = append(few, name)
+			scarce = append(scarce, name)
 		}
 	}
 	if r.Divergences > 0 {
@@ -195,7 +195,7 @@ func judge(r *summary.PosteriorReport) {
 		parts := map[bool]string{true: "halves of the chain", false: "chains"}[r.Chains == 1]
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the %s of the posterior disagree about %s (R-hat above %g): %s", parts, problem.Listed(apart), mostRHat, remedy))
 	}
-	if len(few) > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("few effective draws of %s (less than %d for each chain): draw more with option posterior-draws", problem.Listed(few), leastESSByChain))
+	if len(scarce) > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("few effective draws of %s (less than %d for each chain): draw more with option posterior-draws", problem.Listed(scarce), leastESSByChain))
 	}
 }

@@ -213,7 +213,7 @@ func newPredictiveScore(from *problem.Sample, left graph.LeftOut) *summary.Leave
 // each of further backends, on which other folds run. The cost is K·(n(1−1/K))³/3 operations, plus the
 // fits if cv.Refit. Errors: [*problem.OptionError] if the number of folds does not suit the rows, and the
 // errors of evaluations.
-func CrossValidate(ctx context.Context, j *tuning.Job, b device.Backend, parameters map[string]float64, cv problem.CrossValidation, further ...device.Backend) (*summary.CrossValidationScores, error) {
+func CrossValidate(ctx context.Context, j *tuning.Job, b device.Backend, parameters map[string]float64, cv problem.CrossValidation, others ...device.Backend) (*summary.CrossValidationScores, error) {
 	n := j.N()
 	folds, err := j.Sample.Divide(cv, j.Options.Blocks)
 	if err != nil {
@@ -226,7 +226,7 @@ func CrossValidate(ctx context.Context, j *tuning.Job, b device.Backend, paramet
 	out := &summary.CrossValidationScores{Seed: cv.Seed, Blocks: j.Options.Blocks, Group: j.Sample.Data.GroupColumn, Refit: cv.Refit}
 	out.Folds = make([]summary.FoldScores, len(folds))
 	var telling sync.Mutex
-	err = descent.SideBySide(ctx, len(folds), append([]device.Backend{b}, further...), func(ctx context.Context, b device.Backend, k int) error {
+	err = descent.SideBySide(ctx, len(folds), append([]device.Backend{b}, others...), func(ctx context.Context, b device.Backend, k int) error {
 		if cv.OnFold != nil {
 			telling.Lock()
 			cv.OnFold(k, len(folds))

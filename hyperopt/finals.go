@@ -33,7 +33,7 @@ func (t *finals) run(ctx context.Context) error {
 	settings := t.descents()
 	settings.Race = t.raced()
 	if !t.lined() {
-		if err := t.overAll(ctx, t.found, "descent", settings); err != nil {
+		if err := t.descendAllRows(ctx, t.found, "descent", settings); err != nil {
 			return err
 		}
 		return t.improve(ctx)
@@ -41,9 +41,9 @@ func (t *finals) run(ctx context.Context) error {
 	t.improved = math.Inf(1)
 	waiting := t.found[1:]
 	t.found = t.found[:1:1]
-	err := t.overAll(ctx, t.found, "descent", settings)
+	err := t.descendAllRows(ctx, t.found, "descent", settings)
 	if err == nil && len(waiting) > 0 { // the given start, or the best other one
-		err = t.lineUp(ctx, waiting[:1], settings)
+		err = t.descendInBlocks(ctx, waiting[:1], settings)
 		waiting = waiting[1:]
 	}
 	if err == nil && t.screened() {
@@ -51,7 +51,7 @@ func (t *finals) run(ctx context.Context) error {
 		for near < min(nearFinals, len(waiting)) && !waiting[near].added && waiting[near].f <= t.result.F+hopeless {
 			near++
 		}
-		err = t.lineUp(ctx, waiting[:near], settings)
+		err = t.descendInBlocks(ctx, waiting[:near], settings)
 		waiting = waiting[near:]
 	}
 	own := len(slices.DeleteFunc(slices.Clone(waiting), func(c candidate) bool { return c.added })) // the added ones are the last
@@ -61,7 +61,7 @@ func (t *finals) run(ctx context.Context) error {
 		waiting = slices.Concat(worth, waiting[own:])
 	}
 	if err == nil {
-		err = t.lineUp(ctx, waiting, settings)
+		err = t.descendInBlocks(ctx, waiting, settings)
 	}
 	if err == nil && t.result.F < t.improved {
 		err = t.improve(ctx)
@@ -75,8 +75,8 @@ func (t *finals) run(ctx context.Context) error {
 // ended reports whether no more starts may descend.
 func (t *finals) ended() bool { return t.anew || t.result.Status == descent.StatusCancelled }
 
-// lineUp runs descents over all rows, in blocks, and after each what follows from its end.
-func (t *finals) lineUp(ctx context.Context, waiting []candidate, settings descent.Options) (err error) {
+// descendInBlocks runs descents over all rows, in blocks, and after each what follows from its end.
+func (t *finals) descendInBlocks(ctx context.Context, waiting []candidate, settings descent.Options) (err error) {
 	for err == nil && len(waiting) > 0 && !t.ended() {
 		next := waiting[:min(block, len(waiting))]
 		waiting = waiting[len(next):]
@@ -93,7 +93,7 @@ func (t *finals) lineUp(ctx context.Context, waiting []candidate, settings desce
 				err = t.second(ctx)
 			}
 			t.found = append(slices.Clone(t.found), next[k])
-			t.adopt(Stage{Step: "descent"}, only(result, k), began)
+			t.addDescents(Stage{Step: "descent"}, only(result, k), began)
 			if err == nil && t.result.F < t.improved {
 				err = t.improve(ctx)
 			}
@@ -105,9 +105,9 @@ func (t *finals) lineUp(ctx context.Context, waiting []candidate, settings desce
 	return err
 }
 
-// overAll runs descents over all rows. If the earlier stages led to a point where the
+// descendAllRows runs descents over all rows. If the earlier stages led to a point where the
 // objective is not defined over all rows, it starts over at the start values.
-func (t *finals) overAll(ctx context.Context, from []candidate, step string, settings descent.Options) error {
+func (t *finals) descendAllRows(ctx context.Context, from []candidate, step string, settings descent.Options) error {
 	began := time.Now()
 	result, err := t.minimize(ctx, t.objectives, step, nil, from, settings)
 	if result == nil {
@@ -118,7 +118,7 @@ func (t *finals) overAll(ctx context.Context, from []candidate, step string, set
 	if errors.As(err, &begin) && len(t.result.Path) > 0 && !t.anew {
 		t.anew = true
 		own := []candidate{{Start: descent.Start{Z: t.starts[0]}, f: math.Inf(1), starts: from[0].starts}}
-		err := t.overAll(ctx, own, step+"-anew", settings)
+		err := t.descendAllRows(ctx, own, step+"-anew", settings)
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("the objective is not defined over all rows at the optimum of fewer rows: the fit started over at the start values (%v)", begin.Err))
 		return err
 	}
@@ -129,15 +129,15 @@ func (t *finals) overAll(ctx context.Context, from []candidate, step string, set
 	return err
 }
 
-// further descends over all rows from more starts and adds their outcomes to the result and
+// descendMore descends over all rows from more starts and adds their outcomes to the result and
 // the starts to found. It records a step. The result is nil if no descent ran.
-func (t *finals) further(ctx context.Context, step Stage, settings descent.Options, from ...candidate) (*descent.Result, error) {
+func (t *finals) descendMore(ctx context.Context, step Stage, settings descent.Options, from ...candidate) (*descent.Result, error) {
 	began := time.Now()
 	result, err := t.minimize(ctx, t.objectives, step.Step, slices.Clip(t.result.Starts), from, settings)
 	if result == nil {
 		return nil, err
 	}
-	t.adopt(step, result, began)
+	t.addDescents(step, result, began)
 	t.found = append(slices.Clone(t.found), from[:len(result.Starts)]...)
 	if result.X == nil {
 		result = nil
@@ -155,8 +155,8 @@ func only(r *descent.Result, k int) *descent.Result {
 	return &one
 }
 
-// adopt adds the outcomes of descents over all rows to the result, and a step to the path.
-func (t *finals) adopt(step Stage, result *descent.Result, began time.Time) {
+// addDescents adds the outcomes of descents over all rows to the result, and a step to the path.
+func (t *finals) addDescents(step Stage, result *descent.Result, began time.Time) {
 	all := &t.result.Result
 	t.result.FullSize.Add(result.Evaluations)
 	all.Starts = append(slices.Clip(all.Starts), result.Starts...)
@@ -178,29 +178,29 @@ func (t *finals) adopt(step Stage, result *descent.Result, began time.Time) {
 // that end itself. Values over all rows of the alternatives that come near decide which go on.
 // This repeats from each better end.
 
-// mostHops is the largest number of times that alternatives lead to a better end, each of which
+// mostImprovements is the largest number of times that alternatives lead to a better end, each of which
 // has alternatives of its own.
-const mostHops = 8
+const mostImprovements = 8
 
 // improve descends from alternatives to the best end until none leads to a better one, and adds
 // their outcomes to the result and their starts to found.
 func (t *finals) improve(ctx context.Context) error {
 	defer func() { t.improved = t.result.F }()
-	for range mostHops {
+	for range mostImprovements {
 		if !t.racing() || !t.result.Status.Converged() {
 			return nil
 		}
 		best := t.result.F
-		if err := t.hop(ctx, t.result.StartResult); err != nil || !(t.result.F < best-sameRidge) {
+		if err := t.tryAlternatives(ctx, t.result.StartResult); err != nil || !(t.result.F < best-sameRidge) {
 			return err
 		}
 	}
 	return nil
 }
 
-// hop descends from alternatives to an end and adds their outcomes to the result and their starts to
+// tryAlternatives descends from alternatives to an end and adds their outcomes to the result and their starts to
 // found.
-func (t *finals) hop(ctx context.Context, end descent.StartResult) error {
+func (t *finals) tryAlternatives(ctx context.Context, end descent.StartResult) error {
 	began := time.Now()
 	worth, step, err := t.screen(ctx, end)
 	t.result.FullSize.Add(step.Evaluations)
@@ -212,7 +212,7 @@ func (t *finals) hop(ctx context.Context, end descent.StartResult) error {
 	settings := t.descents()
 	settings.Race = true
 	for _, c := range worth {
-		if _, err = t.further(ctx, Stage{Step: step.Step}, settings, c); err != nil {
+		if _, err = t.descendMore(ctx, Stage{Step: step.Step}, settings, c); err != nil {
 			return err
 		}
 	}
@@ -239,7 +239,7 @@ func (t *finals) second(ctx context.Context) error {
 			return err
 		}
 		if !one {
-			err = t.hop(ctx, s)
+			err = t.tryAlternatives(ctx, s)
 			if err == nil && t.result.F < best.F-sameRidge {
 				err = t.improve(ctx)
 			}
@@ -320,8 +320,8 @@ func (t *finals) onFewer(ctx context.Context, name string, others []candidate, v
 		return own, others, nil
 	}
 	began := time.Now()
-	few, most := fewer(t.rows)
-	rows := t.order(screenStream + uint64(t.screens)).first(min(screenRows, few))
+	subset, most := subsetSize(t.rows)
+	rows := t.order(screenStream + uint64(t.screens)).first(min(screenRows, subset))
 	objectives, err := t.open(ctx, rows, len(others))
 	if errors.Is(err, ErrUndetermined) {
 		return own, others, nil
@@ -403,10 +403,10 @@ func known(ctx context.Context, t *tuner, ends []candidate, c candidate, between
 // about as good over all rows as the end of the best one. It counts the others.
 func (t *finals) screenStarts(ctx context.Context, waiting []candidate) (worth []candidate, err error) {
 	began := time.Now()
-	few, _ := fewer(t.rows)
+	subset, _ := subsetSize(t.rows)
 	from := slices.Clone(waiting)
 	for k := range from {
-		from[k].Metric = from[k].Metric.Scaled(float64(few) / float64(t.rows))
+		from[k].Metric = from[k].Metric.Scaled(float64(subset) / float64(t.rows))
 	}
 	own, ends, err := t.onFewer(ctx, "starts", from, startValues)
 	if err != nil || len(ends) == 0 {
@@ -453,7 +453,7 @@ func (t *finals) beyond(ctx context.Context) error {
 		if err != nil || !(c.f < last) {
 			return err
 		}
-		if _, err = t.further(ctx, Stage{Step: "alternatives"}, t.descents(), c); err != nil {
+		if _, err = t.descendMore(ctx, Stage{Step: "alternatives"}, t.descents(), c); err != nil {
 			return err
 		}
 	}

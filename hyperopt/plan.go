@@ -86,7 +86,7 @@ func (p *plan) poolOf(restarts int) int {
 
 // perRestart returns the number of starts on fewer rows that a restart adds.
 func (p *plan) perRestart() int {
-	if few, _ := fewer(p.rows); few < p.rows && p.rows < coarseFrom {
+	if subset, _ := subsetSize(p.rows); subset < p.rows && p.rows < coarseFrom {
 		return 1
 	}
 	return pool
@@ -94,8 +94,8 @@ func (p *plan) perRestart() int {
 
 // screened reports whether starts are compared with the best end on fewer rows before they line up.
 func (p *plan) screened() bool {
-	few, _ := fewer(p.rows)
-	return p.halved() && few < p.rows
+	subset, _ := subsetSize(p.rows)
+	return p.halved() && subset < p.rows
 }
 
 // many reports whether a value over all rows is too dear for each alternative.
@@ -112,9 +112,9 @@ func (p *plan) startCount() int {
 	return 1 + p.Restarts
 }
 
-// fewer returns the number of rows, of n, on which starts and alternatives take their first steps, and
+// subsetSize returns the number of rows, of n, on which starts and alternatives take their first steps, and
 // the largest number of values of each.
-func fewer(n int) (rows, evaluations int) {
+func subsetSize(n int) (rows, evaluations int) {
 	if n <= wholeUpTo {
 		return n, wholeEvaluations
 	}

@@ -75,7 +75,7 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 	var begin *descent.StartError
 	switch {
 	case errors.As(err, &begin):
-		return from, nil // not defined there on these rows: see overAll
+		return from, nil // not defined there on these rows: see descendAllRows
 	case err != nil && result.X != nil:
 		return []candidate{{Start: descent.Start{Z: result.X}, f: result.F}}, err // the best so far
 	case err != nil:
@@ -133,14 +133,14 @@ type half struct {
 func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, error) {
 	began := time.Now()
 	done := make([]half, len(from))
-	few, _ := fewer(t.rows)
-	workers := matrixrows.All(t.problem.Workers(few))
+	subset, _ := subsetSize(t.rows)
+	workers := matrixrows.All(t.problem.Workers(subset))
 	err := descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
 		done[k].candidate, done[k].full, done[k].end = from[k], math.Inf(1), math.Inf(1)
 		return descendHalf(ctx, t, worker, &done[k], k)
 	})
 	best := recordHalves(t, done, began)
-	if err == nil && few < t.rows {
+	if err == nil && subset < t.rows {
 		err = compareHalves(ctx, t, done, from)
 	}
 	if err != nil {
@@ -154,8 +154,8 @@ func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, erro
 
 // descendHalf runs the descent of start k.
 func descendHalf(ctx context.Context, t *tuner, worker int, h *half, k int) error {
-	few, most := fewer(t.rows)
-	rows := t.order(halfStream + uint64(k)).first(few)
+	subset, most := subsetSize(t.rows)
+	rows := t.order(halfStream + uint64(k)).first(subset)
 	h.rows = len(rows)
 	o, err := t.problem.Open(ctx, worker, rows)
 	if errors.Is(err, ErrUndetermined) {

@@ -153,8 +153,8 @@ func Expected(s Settings, rows, free int) []Expectation {
 		check = alone
 	}
 	if t.halved() {
-		few, evaluations := fewer(t.rows)
-		return []Expectation{{few, evaluations * t.count},
+		subset, evaluations := subsetSize(t.rows)
+		return []Expectation{{subset, evaluations * t.count},
 			{rows, t.count + alone + typicalOverAll*(finals-1) + check}}
 	}
 	sizes := t.stageSizes()
@@ -193,7 +193,7 @@ func (t *finals) plainDescent(ctx context.Context) error {
 	}
 	coarse := t.result.F
 	own := candidate{Start: descent.Start{Z: t.starts[0], Metric: t.Metric}, starts: 1}
-	result, err := t.further(ctx, Stage{Step: "plain"}, t.descents(), own)
+	result, err := t.descendMore(ctx, Stage{Step: "plain"}, t.descents(), own)
 	var begin *descent.StartError
 	if errors.As(err, &begin) {
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("coarse to fine cannot be compared with a descent from the start values: the objective is not defined there (%v)", begin.Err))
@@ -215,6 +215,6 @@ func (t *finals) lowerDescent(ctx context.Context) (more bool, err error) {
 	if t.lowest.Z == nil || !(t.lowest.f < t.result.F-sameRidge) || t.result.Status == descent.StatusCancelled {
 		return false, nil
 	}
-	result, err := t.further(ctx, Stage{Step: "lower"}, t.descents(), t.lowest)
+	result, err := t.descendMore(ctx, Stage{Step: "lower"}, t.descents(), t.lowest)
 	return result != nil, err
 }

@@ -22,7 +22,7 @@ type tuner struct {
 	told    sync.Mutex // for the callback
 	result  *Result
 	dropped []candidate // over all rows, and on fewer
-	anew    bool        // whether the stage over all rows started over, see overAll
+	anew    bool        // whether the stage over all rows started over, see descendAllRows
 	starts  [][]float64
 	// suggested counts the starts of the problem, which follow the given one; others are drawn.
 	suggested int

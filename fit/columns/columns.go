@@ -175,11 +175,11 @@ func (t *Sheet) End() error {
 		object["targets"] = targets
 	}
 	if len(t.keys.Names) > 0 {
-		kept := map[string][]string{}
+		values := map[string][]string{}
 		for i, name := range t.keys.Names {
-			kept[name] = t.keys.Values[i]
+			values[name] = t.keys.Values[i]
 		}
-		object["keep"] = kept
+		object["keep"] = values
 	}
 	object["n"], object["schema_version"] = t.rows, 1
 	maps.Copy(object, t.info)

@@ -15,18 +15,18 @@ const MostDrawn = 500
 // there is nothing to say.
 func averages(o Options, rows int, p *ParameterList) (PosteriorMethod, string) {
 	free := p.NumFree()
-	switch few := fmt.Sprintf("%d rows, free parameters: %d", rows, free); {
+	switch counts := fmt.Sprintf("%d rows, free parameters: %d", rows, free); {
 	case o.Posterior != AutoPosterior:
 		return o.Posterior, ""
 	case rows >= RowsByParameter*free:
 		return "", ""
 	case free > MostDrawn:
-		return "", fmt.Sprintf("of the parameters found (%s): there are draws of at most %d parameters", few, MostDrawn)
+		return "", fmt.Sprintf("of the parameters found (%s): there are draws of at most %d parameters", counts, MostDrawn)
 	case o.Experts != "":
-		return "", fmt.Sprintf("of the parameters found (%s): local experts take no draws of them by default", few)
+		return "", fmt.Sprintf("of the parameters found (%s): local experts take no draws of them by default", counts)
 	case o.Objective != NLML:
-		return "", fmt.Sprintf("of the parameters found (%s): draws of them need the objective nlml", few)
+		return "", fmt.Sprintf("of the parameters found (%s): draws of them need the objective nlml", counts)
 	default:
-		return AutoPosterior, few
+		return AutoPosterior, counts
 	}
 }

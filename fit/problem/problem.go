@@ -29,8 +29,8 @@ type Prepared struct {
 	// Averaging says what option posterior auto found: how few rows there are, or why predictions do
 	// not average although there are few; "" with enough rows and with other choices of the option.
 	Averaging string
-	// fewDraw says that the number of rows decides whether predictions average, as option posterior auto does.
-	fewDraw bool
+	// autoPosterior says that the number of rows decides whether predictions average, as option posterior auto does.
+	autoPosterior bool
 	// disproof says that the kernel is not a covariance function; nil if no check has shown it.
 	disproof *kernel.KernelhoodError
 }
@@ -58,7 +58,7 @@ func New(data Data, opts Options) (*Prepared, error) {
 	if err := o.withMeanPrior(s); err != nil {
 		return nil, err
 	}
-	j := &Prepared{Options: o.Options, Sample: s, Held: held, fewDraw: o.Posterior == AutoPosterior}
+	j := &Prepared{Options: o.Options, Sample: s, Held: held, autoPosterior: o.Posterior == AutoPosterior}
 	if err := j.fill(o); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (j *Prepared) fill(o *resolved) (err error) {
 func WithTransform(j *Prepared, kind transform.Name, found []Assignment) (*Prepared, error) {
 	o := j.Options
 	o.TargetTransform, o.HoldOut, o.Set = kind, 0, slices.Concat(found, o.Set)
-	if o.Posterior = cmp.Or(o.Posterior, NoPosterior); j.fewDraw {
+	if o.Posterior = cmp.Or(o.Posterior, NoPosterior); j.autoPosterior {
 		o.Posterior = AutoPosterior
 	}
 	p, err := New(j.Sample.Data, o) // which knows the rows that are held out
@@ -111,7 +111,7 @@ func WithModel(j *Prepared, kernel, mean string, found []Assignment) (*Prepared,
 	o := &resolved{Options: j.Options}
 	chosen := slices.DeleteFunc(slices.Clone(o.Set), func(a Assignment) bool { return a.Found })
 	o.Kernel, o.Mean, o.Set, o.ARD = kernel, mean, slices.Concat(found, chosen), false
-	if j.fewDraw {
+	if j.autoPosterior {
 		o.Posterior = AutoPosterior
 	}
 	if err := o.readExpressions(j.Sample.Features); err != nil {

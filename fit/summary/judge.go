@@ -228,12 +228,12 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return &Advice{Text: text, Options: map[string]string{option: value}}
 	}
 	chance := r.Search != nil && r.Search.Chance != nil && *r.Search.Chance >= missedShare
-	far, few := 0, 0
+	far, held := 0, 0
 	for _, e := range evidence {
 		far = max(far, e.Far)
 	}
 	for _, e := range heldOut(r) {
-		few = e.N + e.Outlying
+		held = e.N + e.Outlying
 	}
 	switch i := r.Interpolation; {
 	case r.Interrupted || r.Status == "cancelled":
@@ -260,7 +260,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("draw the parameters from the posterior itself", "posterior", string(problem.HMC))
 	case chance:
 		return advise("look for a better optimum from more starts", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
-	case (v.Level == Unknown || onlyLeftOut(evidence)) && holdoutNext*float64(r.N+few) >= LeastRows:
+	case (v.Level == Unknown || onlyLeftOut(evidence)) && holdoutNext*float64(r.N+held) >= LeastRows:
 		return advise("score rows that the fit has not seen, which is a harder test", "holdout", fmt.Sprint(holdoutNext))
 	}
 	return nil

@@ -146,7 +146,7 @@ func (d *descent) advance(p Point) {
 	if d.change <= d.s.RelativeTolerance || d.s.RelativeTolerance >= 0 && math.Abs(d.at.F-p.F) <= d.noise {
 		d.flat++
 	} else {
-		d.restless()
+		d.resetFlat()
 	}
 	d.at = p
 	d.iter++
@@ -155,14 +155,14 @@ func (d *descent) advance(p Point) {
 // jump makes p, a step of which the model of the Hessian can learn nothing, the current
 // iterate and notifies the callback.
 func (d *descent) jump(p Point) {
-	d.restless()
+	d.resetFlat()
 	d.at = p
 	d.iter++
 	d.notify(d)
 }
 
-// restless resets the count of iterations with little change.
-func (d *descent) restless() { d.flat, d.flatFrom = 0, d.ev.counts.Infeasible }
+// resetFlat resets the count of iterations with little change.
+func (d *descent) resetFlat() { d.flat, d.flatFrom = 0, d.ev.counts.Infeasible }
 
 // converged tests the criteria at the current iterate. It returns StatusNone if none holds.
 func (d *descent) converged() Status {

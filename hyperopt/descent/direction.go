@@ -172,12 +172,12 @@ type quasiNewton struct {
 	newton bool
 	// held marks the parameters that stay at their bound; released counts how often
 	// each was released.
-	held     []bool
-	released []int
-	tried    []int // how often the bound of each was tried, see vanish
-	revived  bool  // whether parameters beyond their limits were looked at again
-	reverted bool  // the best point was restored once
-	gain     gainRule
+	held       []bool
+	released   []int
+	tried      []int // how often the bound of each was tried, see raiseVanishing
+	lookedBack bool  // whether parameters beyond their limits were looked at again
+	reverted   bool  // the best point was restored once
+	gain       gainRule
 	// scattered says that the noise of f was estimated.
 	scattered bool
 	// end is the second-order end of the descent, nil before; blunt says that it cannot be.

@@ -252,12 +252,12 @@ const vanishTries = 2
 // trials, 150 rows of energy ended 2.6 nats above a descent without any.
 const vanishPromise = 1
 
-// vanished is how far, in log units, a parameter must be beyond its limit for revive to look
+// vanished is how far, in log units, a parameter must be beyond its limit for lookBack to look
 // at it. Nearer, its derivative still shows the way.
 const vanished = 3
 
-// reviveFirst is the decrease, in nats, that the slope promises at the first trial of revive.
-const reviveFirst = 0.2
+// firstPromise is the decrease, in nats, that the slope promises at the first trial of lookBack.
+const firstPromise = 0.2
 
 // vanishing returns the parameters from whose bounds f has little to gain, but that it
 // pushes there.
@@ -277,9 +277,9 @@ func (q *quasiNewton) vanishing() []int {
 	return index
 }
 
-// vanish moves vanishing parameters to their upper bounds if f decreases. It reports
+// raiseVanishing moves vanishing parameters to their upper bounds if f decreases. It reports
 // whether they moved.
-func (q *quasiNewton) vanish() (bool, error) {
+func (q *quasiNewton) raiseVanishing() (bool, error) {
 	index := q.vanishing()
 	if len(index) == 0 {
 		return false, nil
@@ -292,15 +292,15 @@ func (q *quasiNewton) vanish() (bool, error) {
 	return q.move(z, q.at.F+q.rounding(q.at.F))
 }
 
-// revive looks again at the parameters far beyond their limits, once the descent has converged.
+// lookBack looks again at the parameters far beyond their limits, once the descent has converged.
 // The derivative by the logarithm of a lengthscale ℓ vanishes there even if the derivative by r =
-// ℓ⁻² does not. Where f falls towards larger r by more than the tolerance, revive searches along
+// ℓ⁻² does not. Where f falls towards larger r by more than the tolerance, lookBack searches along
 // r, from the limits back, for a lower value, and reports whether the descent goes on.
-func (q *quasiNewton) revive() (bool, error) {
-	if q.revived || q.space.limits == nil {
+func (q *quasiNewton) lookBack() (bool, error) {
+	if q.lookedBack || q.space.limits == nil {
 		return false, nil
 	}
-	q.revived = true
+	q.lookedBack = true
 	limits, slope := q.space.limits(q.at.Z), 0.0
 	var index []int
 	for i, z := range q.at.Z {
@@ -324,7 +324,7 @@ func (q *quasiNewton) revive() (bool, error) {
 	}
 	// Each value above the value here gives a parabola, whose minimum is the next trial. From afar
 	// that is too far, because f rises less and less, so the first trial is near.
-	for share := min(1, reviveFirst/-slope); -slope*share/2 > missed; {
+	for share := min(1, firstPromise/-slope); -slope*share/2 > missed; {
 		f, err := q.ev.Value(q.ctx, point(share))
 		if err != nil {
 			return false, err

@@ -33,7 +33,7 @@ func (d *descent) descend(ctx context.Context) (Status, error) {
 		if again || status == StatusNone {
 			continue
 		}
-		if more, err := q.revive(); err != nil {
+		if more, err := q.lookBack(); err != nil {
 			return StatusFailed, err
 		} else if !more {
 			return status, nil
@@ -117,7 +117,7 @@ func (q *quasiNewton) revert(best Point) (bool, error) {
 		return true, q.end.jump(p)
 	}
 	q.step(p)
-	q.restless()
+	q.resetFlat()
 	q.notify(q.descent)
 	return true, nil
 }
@@ -144,7 +144,7 @@ func (q *quasiNewton) round() (Status, error) {
 	if status := q.converged(); status != StatusNone || q.settled() {
 		return status, nil
 	}
-	if moved, err := q.vanish(); moved || err != nil {
+	if moved, err := q.raiseVanishing(); moved || err != nil {
 		return StatusNone, err
 	}
 	v := newView(q)

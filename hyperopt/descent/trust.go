@@ -65,8 +65,8 @@ type trust struct {
 	misses int
 	// trusted says that the latest step changed f as the model promised.
 	trusted bool
-	// kept says that the next point takes over the matrix, corrected along the step.
-	kept bool
+	// keepsMatrix says that the next point takes over the matrix, corrected along the step.
+	keepsMatrix bool
 }
 
 // beginTrust computes the matrix at p, whose gradient was just evaluated, if second-order steps are to
@@ -229,11 +229,11 @@ func (t *trust) step(s []float64, promise float64) error {
 	t.trusted = math.Abs(ratio-1) < trustworthy
 	switch { // with many rows, where a Hessian costs less than a step, one is corrected only for the last step
 	case !t.exact:
-		t.kept = t.trusted && t.s.FewRows && length < localStep
+		t.keepsMatrix = t.trusted && t.s.FewRows && length < localStep
 	case t.s.FewRows:
-		t.kept = ratio > 0.25 && ratio < 2
+		t.keepsMatrix = ratio > 0.25 && ratio < 2
 	default:
-		t.kept = t.trusted && promise < 10*t.tolerance()
+		t.keepsMatrix = t.trusted && promise < 10*t.tolerance()
 	}
 	return t.accept(p)
 }
@@ -275,14 +275,14 @@ func (t *trust) renew() error {
 
 // jump makes p the iterate, which is no end of a step.
 func (t *trust) jump(p Point) error {
-	t.radius, t.kept = max(t.radius, trustFirst), false
+	t.radius, t.keepsMatrix = max(t.radius, trustFirst), false
 	return t.accept(p)
 }
 
 // accept makes p, whose gradient was just evaluated, the iterate.
 func (t *trust) accept(p Point) error {
 	ok := true
-	if t.kept {
+	if t.keepsMatrix {
 		t.correct(p)
 	} else {
 		var err error

@@ -166,7 +166,7 @@ func compare(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*c
 // all tries the models with a mean, and the best of them with a linear one, unless that is empty.
 func (c *chooser) all(mean, linear string) error {
 	for _, kernel := range singles {
-		if few(c) {
+		if fewRows(c) {
 			if err := c.try(kernel, mean, nil); err != nil {
 				return err
 			}
@@ -201,8 +201,8 @@ func (c *chooser) all(mean, linear string) error {
 	return c.try(c.best.Kernel, linear, c.best.values())
 }
 
-// few reports whether the rows of the table are few for the parameters of the best model.
-func few(c *chooser) bool {
+// fewRows reports whether the rows of the table are few for the parameters of the best model.
+func fewRows(c *chooser) bool {
 	return c.best != nil && c.sample == c.job.Sample && c.job.N() < rowsByParameter*c.best.Parameters
 }
 

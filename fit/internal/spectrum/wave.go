@@ -80,11 +80,11 @@ func (s *Scan) Lowest(noise float64) []Wave {
 	}
 	byF := func(a, b Wave) int { return cmp.Compare(a.F, b.F) }
 	slices.SortStableFunc(low, byF)
-	var kept []Wave
+	var lowest []Wave
 	for _, c := range low {
 		near := func(o Wave) bool { return math.Abs(o.Turns-c.Turns) < nearTurns }
-		if len(kept) < minima && !slices.ContainsFunc(kept, near) {
-			kept, out = append(kept, c), append(out, s.descend(c))
+		if len(lowest) < minima && !slices.ContainsFunc(lowest, near) {
+			lowest, out = append(lowest, c), append(out, s.descend(c))
 		}
 	}
 	slices.SortStableFunc(out, byF)

@@ -105,17 +105,17 @@ func (o *outlook) scans() {
 			if o.Params.Free[i].Fixed {
 				return
 			}
-			few := spectrum.NewScan(o.Program(), o.Sample.Points, o.Sample.Targets)
+			scan := spectrum.NewScan(o.Program(), o.Sample.Points, o.Sample.Targets)
 			base := o.draft()
 			base.resize(t, max(1, o.variance/2/base.size(t)))
-			base.scan(few, t, p, i, noise)
+			base.scan(scan, t, p, i, noise)
 			for b, s := range o.terms {
 				if b != a {
 					base.resize(s, aloneRest*noise/base.size(s))
 				}
 			}
 			if len(o.terms) > 1 {
-				base.scan(few, t, p, i, noise)
+				base.scan(scan, t, p, i, noise)
 			}
 		})
 	}
@@ -305,14 +305,14 @@ func (o *outlook) columns() {
 		})
 		if len(in) > 0 {
 			slices.SortStableFunc(in, func(a, b lengthscale) int { return cmp.Compare(o.z[a.index], o.z[b.index]) })
-			o.revive(in, out)
+			o.tryIdle(in, out)
 			o.change(in)
 		}
 	}
 }
 
-// revive tries columns without effect with fine waves, and in the place of a column that says the same.
-func (o *outlook) revive(in, out []lengthscale) {
+// tryIdle tries columns without effect with fine waves, and in the place of a column that says the same.
+func (o *outlook) tryIdle(in, out []lengthscale) {
 	for _, l := range out[:min(mostIdle, len(out))] {
 		d := o.draft()
 		d.set(l.index, fineWave*math.Exp(o.z[in[0].index]))
