@@ -383,8 +383,8 @@ func (t *boundTests) testTerm(ctx context.Context, j *tuning.Job, w *tuning.Work
 		t.regrown[term] = r.F - f
 		t.spent.Add(r.Evaluations)
 	}
-	if begin := new(descent.StartError); errors.As(err, &begin) {
-		return nil // not defined there
+	if _, undefined := descent.Undefined(err); undefined {
+		return nil
 	}
 	return err
 }

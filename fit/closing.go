@@ -8,11 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
-	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
 )
@@ -29,6 +27,10 @@ type closing struct {
 	bounds boundTests
 	// cancelled is the error of a run that ended early, or nil.
 	cancelled error
+	// out is the outcome to complete, settled the counts before that, and stdErrors what explain adds to its report.
+	out       *Outcome
+	settled   descent.Evaluations
+	stdErrors *summary.StdErrors
 }
 
 // settle evaluates the result once more and returns an outcome with the model. Its report lacks all
@@ -49,6 +51,7 @@ func (c *closing) settle(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	out := &Outcome{Report: c.report(), Model: model, Job: c.w.Job}
+	c.settled = c.ev.Counts()
 	out.complete = func(ctx context.Context) (error, error) {
 		err := c.complete(ctx, out)
 		if err != nil {
@@ -62,7 +65,7 @@ func (c *closing) settle(ctx context.Context) (*Outcome, error) {
 // doubt returns an error if a formula is no covariance function at the parameters found and the
 // factor there has no correct digit, so that its weights mean nothing. If it has some, doubt warns.
 func (c *closing) doubt(theta []float64) error {
-	none := problem.DisproofAt(c.w.Job.Prepared, theta)
+	none := c.w.Job.DisproofAt(theta)
 	if none == nil {
 		return nil
 	}
@@ -119,86 +122,103 @@ func (c *closing) report() summary.Report {
 	return r
 }
 
-// step runs an optional step, unless the run was cancelled before it.
-func (c *closing) step(wanted bool, what string, do func() error) error {
-	if !wanted || c.cancelled != nil {
-		return nil
+// A closingStep adds to the outcome what takes further evaluations, predictions or draws. A cancellation leaves out
+// the steps that have a phrase for it, and no others, so that the report is whole.
+type closingStep struct {
+	interrupted string
+	run         func(c *closing, ctx context.Context) error
+}
+
+// closingSteps are the steps after tuning, in order.
+var closingSteps = []closingStep{
+	{"standard errors were complete", (*closing).addStdErrors},
+	{"scores of the other optima were complete", (*closing).scoreOptima},
+	{"tests of bounds were complete", (*closing).testBounds},
+	{"", (*closing).restore},
+	{"", (*closing).conclude},
+	{"relevance of the columns was known", (*closing).addRelevance},
+	{"", (*closing).explain},
+	{"posterior was drawn", (*closing).drawPosterior},
+	{"", (*closing).scoreHeldOut},
+}
+
+// complete takes the steps.
+func (c *closing) complete(ctx context.Context, out *Outcome) error {
+	c.out = out
+	for _, step := range closingSteps {
+		switch {
+		case step.interrupted == "":
+			if err := step.run(c, context.WithoutCancel(ctx)); err != nil {
+				return err
+			}
+		case c.cancelled == nil:
+			err := step.run(c, ctx)
+			if problem.IsCancelled(err) {
+				c.cancelled = &problem.CancelledError{Msg: "interrupted before the " + step.interrupted, Err: err}
+			} else if err != nil {
+				return err
+			}
+		}
 	}
-	err := do()
-	if problem.IsCancelled(err) {
-		c.cancelled = &problem.CancelledError{Msg: "interrupted before the " + what, Err: err}
-		return nil
+	return nil
+}
+
+func (c *closing) addStdErrors(ctx context.Context) (err error) {
+	if c.w.Job.Options.StdErrors {
+		c.stdErrors, err = newStdErrors(ctx, c.w.Job, c.ev, c.result)
 	}
 	return err
 }
 
-// complete adds to the outcome what takes further evaluations, predictions or draws. A cancellation
-// leaves out the optional steps.
-func (c *closing) complete(ctx context.Context, out *Outcome) error {
-	// The rest runs to its end even after a cancellation, so that the report is whole.
-	final := context.WithoutCancel(ctx)
-	j, s, settled := c.w.Job, c.s, c.ev.Counts()
-	var stdErrors *summary.StdErrors
-	err := c.step(j.Options.StdErrors, "standard errors were complete", func() (err error) {
-		stdErrors, err = newStdErrors(ctx, j, c.ev, c.result)
-		return err
-	})
-	if err == nil {
-		err = c.step(true, "scores of the other optima were complete", func() (err error) {
-			c.scores, err = scoreOptima(ctx, s, c.ev, listed(j, c.result))
-			return err
-		})
-	}
-	if err == nil {
-		err = c.step(true, "tests of bounds were complete", func() (err error) {
-			c.bounds, err = testBounds(ctx, j, c.w, s, c.result)
-			return err
-		})
-	}
-	s.Workspace.OnProgress(nil)
-	if err == nil && (c.ev.Counts() != settled || c.bounds.spent != descent.Evaluations{}) {
-		err = c.evaluate(final)
-	}
-	if err == nil {
-		err = c.conclude(final, out)
-	}
-	if err == nil {
-		err = c.step(true, "relevance of the columns was known", func() (err error) {
-			out.Report.Relevance, err = relevance(ctx, j, s.Info.Threads, out.posterior, j.Params.Values(c.result.X))
-			return err
-		})
-	}
-	if err != nil {
-		return err
-	}
-	explainBounds(&out.Report, j, c.result.AtBound, c.bounds)
-	addStdErrors(&out.Report, stdErrors, c.result.Status)
-	if c.cancelled == nil {
-		addEvidence(final, &out.Report, j, out.posterior)
-	}
-	out.Report.Predictions = j.Averaging
-	if j.Options.Posterior != "" && c.cancelled == nil {
-		err = c.step(true, "posterior was drawn", func() error {
-			return drawPosterior(ctx, j, c.w.Backends[0], s, out, c.result, c.log)
-		})
-		if err == nil { // the workspace shall hold the factor of the result again
-			_, err = s.Value(final, c.result.X)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	tests, err := scoreHeldOut(final, j, out.posterior)
-	if err == nil {
-		addTests(&out.Report, tests)
-		err = out.Report.CheckFinite()
-	}
+func (c *closing) scoreOptima(ctx context.Context) (err error) {
+	c.scores, err = scoreOptima(ctx, c.s, c.ev, listed(c.w.Job, c.result))
 	return err
+}
+
+func (c *closing) testBounds(ctx context.Context) (err error) {
+	c.bounds, err = testBounds(ctx, c.w.Job, c.w, c.s, c.result)
+	return err
+}
+
+// restore makes the workspace hold the factor of the result again if steps evaluated other points.
+func (c *closing) restore(ctx context.Context) error {
+	c.s.Workspace.OnProgress(nil)
+	if c.ev.Counts() == c.settled && c.bounds.spent == (descent.Evaluations{}) {
+		return nil
+	}
+	return c.evaluate(ctx)
+}
+
+func (c *closing) addRelevance(ctx context.Context) (err error) {
+	j := c.w.Job
+	c.out.Report.Relevance, err = relevance(ctx, j, c.s.Info.Threads, c.out.posterior, j.Params.Values(c.result.X))
+	return err
+}
+
+// explain adds what follows from the steps before.
+func (c *closing) explain(ctx context.Context) error {
+	r, j := &c.out.Report, c.w.Job
+	explainBounds(r, j, c.result.AtBound, c.bounds)
+	addStdErrors(r, c.stdErrors, c.result.Status)
+	if c.cancelled == nil {
+		addEvidence(ctx, r, j, c.out.posterior)
+	}
+	r.Predictions = j.Averaging
+	return nil
+}
+
+func (c *closing) scoreHeldOut(ctx context.Context) error {
+	tests, err := scoreHeldOut(ctx, c.w.Job, c.out.posterior)
+	if err != nil {
+		return err
+	}
+	addTests(&c.out.Report, tests)
+	return c.out.Report.CheckFinite()
 }
 
 // conclude adds the posterior, and to the report what follows from it and from the factor.
-func (c *closing) conclude(ctx context.Context, out *Outcome) error {
-	j, s, result := c.w.Job, c.s, c.result
+func (c *closing) conclude(ctx context.Context) error {
+	j, s, result, out := c.w.Job, c.s, c.result, c.out
 	loo, err := scoreLeaveOneOut(ctx, s, result.X)
 	if err != nil {
 		return err
@@ -233,26 +253,35 @@ func (c *closing) conclude(ctx context.Context, out *Outcome) error {
 
 // drawPosterior draws the parameters and stores them in the outcome. A posterior that cannot be drawn
 // costs a warning and not the fit; an error is a cancellation, or of the checkpoint.
-func drawPosterior(ctx context.Context, j *tuning.Job, b device.Backend, s *tuning.Placement, out *Outcome, result *hyperopt.Result, log *journal.Journal) error {
-	p := newPosterior(j, result.X, log)
-	d, err := p.sample(ctx, b, s, result.Optima)
-	r := &out.Report
+func (c *closing) drawPosterior(ctx context.Context) error {
+	j, r := c.w.Job, &c.out.Report
+	if j.Options.Posterior == "" {
+		return nil
+	}
+	p := newPosterior(j, c.result.X, c.log)
+	d, err := p.sample(ctx, c.w.Backends[0], c.s, c.result.Optima)
 	switch {
-	case problem.IsCancelled(err) || isJournal(err):
+	case problem.IsCancelled(err):
+	case isJournal(err):
 		return err
 	case err != nil && j.Averaging != "":
 		r.Predictions = fmt.Sprintf("of the parameters found (%s): there are no draws of the parameters, because %v", j.Averaging, err)
-		return nil
+		err = nil
 	case err != nil:
 		r.Warnings = append(r.Warnings, fmt.Sprintf("no draws of the posterior: %v", err))
-		return nil
+		err = nil
+	default:
+		if j.Averaging != "" {
+			r.Predictions = averages(j.Prepared, d)
+		}
+		c.out.Model.Draws, r.Posterior = p.modelDraws(d), p.report(d)
+		r.Warnings = append(r.Warnings, r.Posterior.Warnings...)
 	}
-	if j.Averaging != "" {
-		r.Predictions = averages(j.Prepared, d)
+	// The workspace shall hold the factor of the result again.
+	if _, lost := c.s.Value(context.WithoutCancel(ctx), c.result.X); lost != nil {
+		return lost
 	}
-	out.Model.Draws, r.Posterior = p.modelDraws(d), p.report(d)
-	r.Warnings = append(r.Warnings, r.Posterior.Warnings...)
-	return nil
+	return err
 }
 
 // isJournal reports whether a checkpoint could not be read or written. Without it, the draws could be others.

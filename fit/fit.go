@@ -34,7 +34,7 @@ func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outco
 // is not nil.
 func Tune(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outcome, error) {
 	began := time.Now()
-	if err := cmp.Or(j.Sample.CheckTargets(), j.CheckUnits(), problem.CheckSymmetry(j.Prepared)); err != nil {
+	if err := cmp.Or(j.Sample.CheckTargets(), j.CheckUnits(), j.CheckSymmetry()); err != nil {
 		return nil, err
 	}
 	var log *journal.Journal

@@ -198,7 +198,7 @@ func (c *floorChoice) descend(ctx context.Context, j *tuning.Job, floor float64)
 		Objectives: []descent.Func{c.s}, Parameters: j.Params.List(), Limits: c.w.Limits, Starts: from,
 		Log: func(start int) *journal.Sequence { return c.log.Sequence(fmt.Sprint(floor, "-", strconv.Itoa(start))) },
 	}, settings)
-	if _, undefined := errors.AsType[*descent.StartError](err); undefined {
+	if _, undefined := descent.Undefined(err); undefined {
 		return nil, nil
 	}
 	return end, err

@@ -39,20 +39,22 @@ func profileLowest(ctx context.Context, j *tuning.Job, o ProfileOptions, section
 			return nil, err
 		}
 		p.layOut(sections, given)
-		if err := p.run(ctx, backends, func() bool { return left > 0 && lower(p, profileBetter) != nil }); err != nil {
+		if err := p.run(ctx, backends, func() bool { return left > 0 && p.lower(profileBetter) != nil }); err != nil {
 			return nil, err
 		}
-		if q := lower(p, profileHint); q != nil && left > 0 {
-			next, err := fitFrom(ctx, p, q, backends)
+		if q := p.lower(profileHint); q != nil && left > 0 {
+			next, err := p.fitFrom(ctx, q, backends)
 			if err != nil {
 				return nil, err
 			}
 			switch {
 			case next.Objective < report.Objective-profileBetter:
-				report, where = follows(p, next), q.name()
+				next.Evaluations.Add(report.Evaluations)
+				next.Iterations, next.Seconds, next.EvaluationSeconds = next.Iterations+report.Iterations, next.Seconds+report.Seconds, next.EvaluationSeconds+report.EvaluationSeconds
+				report, where = next, q.name()
 				fits, left = fits+1, left-1
 				continue
-			case lower(p, profileBetter) != nil: // the profile is not complete
+			case p.lower(profileBetter) != nil: // the profile is not complete
 				left = 0
 				continue
 			}
@@ -91,7 +93,7 @@ func fitForProfile(ctx context.Context, j *tuning.Job, backends []device.Backend
 
 // fitFrom fits the job from a point, as the fit before did from the start values. It ends no
 // higher than a descent from there.
-func fitFrom(ctx context.Context, p *profiler, from *gridPoint, backends []device.Backend) (*summary.Report, error) {
+func (p *profiler) fitFrom(ctx context.Context, from *gridPoint, backends []device.Backend) (*summary.Report, error) {
 	return fitForProfile(ctx, p.job.With(func(q *problem.Prepared) {
 		q.Params = startingAt(q.Params, from.Z)
 		s := &q.Options.Settings
@@ -100,17 +102,6 @@ func fitFrom(ctx context.Context, p *profiler, from *gridPoint, backends []devic
 			s.Coarse = hyperopt.CoarseCheck
 		}
 	}), backends)
-}
-
-// follows returns the report of a lower optimum, with the evaluations of the fit before.
-func follows(p *profiler, r *summary.Report) *summary.Report {
-	was := p.out.Report
-	e, more := &r.Evaluations, was.Evaluations
-	e.Value, e.Gradient, e.Infeasible = e.Value+more.Value, e.Gradient+more.Gradient, e.Infeasible+more.Infeasible
-	e.Hessian += more.Hessian
-	e.FullSizeValue, e.FullSizeGradient = e.FullSizeValue+more.FullSizeValue, e.FullSizeGradient+more.FullSizeGradient
-	r.Iterations, r.Seconds, r.EvaluationSeconds = r.Iterations+was.Iterations, r.Seconds+was.Seconds, r.EvaluationSeconds+was.EvaluationSeconds
-	return r
 }
 
 // startingAt returns the parameters with the start values of z, moved within the bounds.
@@ -124,7 +115,7 @@ func startingAt(p *problem.ParameterList, z []float64) *problem.ParameterList {
 
 // lower returns the lowest point to which a fit may go, and that is this many nats or more below the fit; nil if there is
 // none.
-func lower(p *profiler, nats float64) (lowest *gridPoint) {
+func (p *profiler) lower(nats float64) (lowest *gridPoint) {
 	best := p.out.Optima[0].Objective - nats
 	for _, q := range p.points {
 		if q.F < best && q.allowed(p.job.Params.Free) {
@@ -135,7 +126,7 @@ func lower(p *profiler, nats float64) (lowest *gridPoint) {
 }
 
 // warnLower warns of points below the fit.
-func warnLower(p *profiler) {
+func (p *profiler) warnLower() {
 	best := p.out.Optima[0].Objective
 	lowest := func(s *summary.ProfileSection) float64 {
 		if s.Lowest < 0 {
@@ -143,7 +134,7 @@ func warnLower(p *profiler) {
 		}
 		return s.Points[s.Lowest].F
 	}
-	if q := lower(p, profileBetter); q != nil {
+	if q := p.lower(profileBetter); q != nil {
 		p.warn("fits from lower points have not led to the lowest: %s is %.6f at the optimum and %.6f at %s, so there are no intervals; option restarts tries more starts, and option max-evals lets descents go on",
 			problem.ObjectiveLabel(p.out.ObjectiveName), best, q.F, q.name())
 		return
@@ -158,6 +149,6 @@ func warnLower(p *profiler) {
 
 // atFit reports whether the lowest point of a curve is the fit, and no curve has a lower one: only
 // then is the curve a profile likelihood around the fit.
-func atFit(p *profiler, s *summary.ProfileSection) bool {
-	return s.Lowest >= 0 && math.Abs(s.Points[s.Lowest].F-p.out.Optima[0].Objective) <= profileBetter && lower(p, profileBetter) == nil
+func (p *profiler) atFit(s *summary.ProfileSection) bool {
+	return s.Lowest >= 0 && math.Abs(s.Points[s.Lowest].F-p.out.Optima[0].Objective) <= profileBetter && p.lower(profileBetter) == nil
 }

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -303,9 +302,8 @@ func (p *profiler) tune(ctx context.Context, s *tuning.Placement, q *gridPoint, 
 	if result != nil {
 		p.count(result.Evaluations)
 	}
-	var undefined *descent.StartError
-	switch {
-	case errors.As(err, &undefined) && !problem.IsCancelled(err):
+	switch _, undefined := descent.Undefined(err); {
+	case undefined && !problem.IsCancelled(err):
 		return nil
 	case err == nil && result.F < q.F:
 		q.Z, q.F, q.Cut = q.through(result.X), result.F, result.Status == descent.StatusMaxEvaluations

@@ -73,13 +73,13 @@ func (p *profiler) finish() {
 	for i := range out.Sections {
 		s := &out.Sections[i]
 		findLowest(s, p.points[first:first+len(s.Points)])
-		if out.Show == summary.ProfileCurves && likelihood && (p.opts.Others == summary.OthersTuned || p.nothingElse(p.points[first])) && atFit(p, s) {
+		if out.Show == summary.ProfileCurves && likelihood && (p.opts.Others == summary.OthersTuned || p.nothingElse(p.points[first])) && p.atFit(s) {
 			findInterval(s, p.job)
 		}
 		first += len(s.Points)
 	}
 	p.warnPoints()
-	warnLower(p)
+	p.warnLower()
 	p.warnEnds()
 }
 

@@ -143,7 +143,7 @@ func searchRows(ctx context.Context, w *tuning.Workplace, z []float64, worth flo
 		}
 	}
 	if more = err == nil && found[n] >= worth; more {
-		w.Move(problem.WithOutlying(w.Job.Sample, found[:n]))
+		w.Move(w.Job.Sample.WithOutlying(found[:n]))
 	}
 	return more, err
 }

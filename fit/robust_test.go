@@ -130,7 +130,7 @@ func TestRobustOptimum(t *testing.T) {
 	at := func(row int, factor float64) float64 {
 		v := slices.Clone(variance)
 		v[row] *= factor
-		s := must.Get(j.On(problem.WithOutlying(j.Sample, v)).Open(t.Context(), backend))(t)
+		s := must.Get(j.On(j.Sample.WithOutlying(v)).Open(t.Context(), backend))(t)
 		defer s.Close()
 		return must.Get(s.Value(t.Context(), must.Get(j.Params.At(out.Report.Parameters))(t)))(t)
 	}

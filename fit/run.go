@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
@@ -21,7 +20,7 @@ import (
 // inspect, unless that is nil, with the objective, even after a failure.
 func Evaluate(ctx context.Context, j *tuning.Job, b device.Backend, inspect func(*graph.Objective) error) (*summary.Report, error) {
 	began := time.Now()
-	if err := cmp.Or(j.CheckUnits(), problem.CheckSymmetry(j.Prepared)); err != nil {
+	if err := cmp.Or(j.CheckUnits(), j.CheckSymmetry()); err != nil {
 		return nil, err
 	}
 	w := &tuning.Workplace{Job: j, Backends: []device.Backend{b}}

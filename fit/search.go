@@ -2,7 +2,6 @@ package fit
 
 import (
 	"context"
-	"errors"
 
 	"gpfit/fit/internal/auto"
 	"gpfit/fit/problem"
@@ -125,7 +124,7 @@ const freshNoise = 0.1
 // rows singular: then the noise begins with more.
 func tuneFound(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, error) {
 	result, err := hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log)
-	if _, undefined := errors.AsType[*descent.StartError](err); !undefined {
+	if _, undefined := descent.Undefined(err); !undefined {
 		return result, err
 	}
 	any, least := false, freshNoise*w.Job.Model.TargetVariance(w.Job.Sample)

@@ -83,7 +83,7 @@ func (t *finals) descendInBlocks(ctx context.Context, waiting []candidate, setti
 		began := time.Now()
 		var result *descent.Result
 		result, err = t.minimize(ctx, t.objectives, "descent", slices.Clip(t.result.Starts), next, settings)
-		if err != nil && undefined(err) == nil {
+		if _, undefined := descent.Undefined(err); undefined {
 			if err = nil; slices.ContainsFunc(next, func(c candidate) bool { return slices.Equal(c.Z, t.starts[0]) }) {
 				t.result.Warnings = append(t.result.Warnings, "the objective is not defined at the start values: the fit began at other starts")
 			}
@@ -114,8 +114,7 @@ func (t *finals) descendAllRows(ctx context.Context, from []candidate, step stri
 		return err
 	}
 	t.result.FullSize.Add(result.Evaluations)
-	var begin *descent.StartError
-	if errors.As(err, &begin) && len(t.result.Path) > 0 && !t.anew {
+	if begin, undefined := descent.Undefined(err); undefined && len(t.result.Path) > 0 && !t.anew {
 		t.anew = true
 		own := []candidate{{Start: descent.Start{Z: t.starts[0]}, f: math.Inf(1), starts: from[0].starts}}
 		err := t.descendAllRows(ctx, own, step+"-anew", settings)
@@ -338,7 +337,7 @@ func (t *finals) onFewer(ctx context.Context, name string, others []candidate, v
 	if share < 1 {
 		own.Metric = own.Metric.Scaled(share)
 		if reference, err = t.minimize(ctx, objectives, name, nil, []candidate{own}, settings); reference == nil || err != nil {
-			return own, nil, undefined(err)
+			return own, nil, unlessUndefined(err)
 		}
 		own = endOf(reference.StartResult)
 		spent.Add(reference.Evaluations)
@@ -349,7 +348,7 @@ func (t *finals) onFewer(ctx context.Context, name string, others []candidate, v
 		settings.Reach, reach = 0, reference.F-worthRows
 	}
 	result, err := t.minimize(ctx, objectives, name, reference.Starts, others, settings)
-	if err = undefined(err); result == nil {
+	if err = unlessUndefined(err); result == nil {
 		return own, nil, err
 	}
 	spent.Add(result.Evaluations)
@@ -485,10 +484,9 @@ func (t *finals) lowestBeyond(ctx context.Context, ev *descent.Oracle) (candidat
 	return c, nil
 }
 
-// undefined returns nil for the error that the objective is not defined at any start.
-func undefined(err error) error {
-	var begin *descent.StartError
-	if errors.As(err, &begin) {
+// unlessUndefined returns nil for the error that the objective is not defined at any start.
+func unlessUndefined(err error) error {
+	if _, undefined := descent.Undefined(err); undefined {
 		return nil
 	}
 	return err

@@ -72,9 +72,9 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 		return from, err
 	}
 	t.result.Total.Add(result.Evaluations)
-	var begin *descent.StartError
+	_, undefined := descent.Undefined(err)
 	switch {
-	case errors.As(err, &begin):
+	case undefined:
 		return from, nil // not defined there on these rows: see descendAllRows
 	case err != nil && result.X != nil:
 		return []candidate{{Start: descent.Start{Z: result.X}, f: result.F}}, err // the best so far
@@ -177,8 +177,7 @@ func descendHalf(ctx context.Context, t *tuner, worker int, h *half, k int) erro
 		}
 	}
 	result, err := t.minimize(ctx, []Session{o}, "half-"+strconv.Itoa(k), nil, []candidate{h.candidate}, settings)
-	var begin *descent.StartError
-	if errors.As(err, &begin) {
+	if _, undefined := descent.Undefined(err); undefined {
 		return nil // not defined there on these rows: it continues unchanged
 	}
 	if result != nil && result.X != nil {

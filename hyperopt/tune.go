@@ -2,7 +2,6 @@ package hyperopt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -194,8 +193,7 @@ func (t *finals) plainDescent(ctx context.Context) error {
 	coarse := t.result.F
 	own := candidate{Start: descent.Start{Z: t.starts[0], Metric: t.Metric}, starts: 1}
 	result, err := t.descendMore(ctx, Stage{Step: "plain"}, t.descents(), own)
-	var begin *descent.StartError
-	if errors.As(err, &begin) {
+	if begin, undefined := descent.Undefined(err); undefined {
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("coarse to fine cannot be compared with a descent from the start values: the objective is not defined there (%v)", begin.Err))
 		return nil
 	}

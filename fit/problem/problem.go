@@ -92,7 +92,7 @@ func (j *Prepared) fill(o *resolved) (err error) {
 
 // WithTransform returns the problem with another transform of the target, and start values that an
 // earlier fit found; start values of the options precede them.
-func WithTransform(j *Prepared, kind transform.Name, found []Assignment) (*Prepared, error) {
+func (j *Prepared) WithTransform(kind transform.Name, found []Assignment) (*Prepared, error) {
 	o := j.Options
 	o.TargetTransform, o.HoldOut, o.Set = kind, 0, slices.Concat(found, o.Set)
 	if o.Posterior = cmp.Or(o.Posterior, NoPosterior); j.autoPosterior {
@@ -107,7 +107,7 @@ func WithTransform(j *Prepared, kind transform.Name, found []Assignment) (*Prepa
 
 // WithModel returns the problem with another kernel and mean function, and start values that an
 // earlier fit found. Start values that the user chose precede them. Rows, scaling and folds are the same.
-func WithModel(j *Prepared, kernel, mean string, found []Assignment) (*Prepared, error) {
+func (j *Prepared) WithModel(kernel, mean string, found []Assignment) (*Prepared, error) {
 	o := &resolved{Options: j.Options}
 	chosen := slices.DeleteFunc(slices.Clone(o.Set), func(a Assignment) bool { return a.Found })
 	o.Kernel, o.Mean, o.Set, o.ARD = kernel, mean, slices.Concat(found, chosen), false
@@ -220,7 +220,7 @@ func (j *Prepared) ID() string {
 
 // CheckSymmetry returns a [*kernel.KernelhoodError] if the kernel is known not to be symmetric and
 // finite: the factor of a matrix uses one half of it, and derivatives both.
-func CheckSymmetry(j *Prepared) error {
+func (j *Prepared) CheckSymmetry() error {
 	if d := j.disproof; d != nil && !d.Symmetric() {
 		return d
 	}
@@ -230,7 +230,7 @@ func CheckSymmetry(j *Prepared) error {
 // Disproof returns a finding that the kernel is not a covariance function, as a
 // [*kernel.KernelhoodError], or nil. After a failure of the linear algebra it looks at the start values
 // and around them.
-func Disproof(j *Prepared) error {
+func (j *Prepared) Disproof() error {
 	if !kernel.Unproved(j.Model.expr) {
 		return nil
 	}
@@ -245,7 +245,7 @@ func Disproof(j *Prepared) error {
 
 // DisproofAt returns a finding that the kernel is not a covariance function at its parameters theta, as
 // a [*kernel.KernelhoodError], or nil. A descent can move a formula to where it is none.
-func DisproofAt(j *Prepared, theta []float64) error {
+func (j *Prepared) DisproofAt(theta []float64) error {
 	if !kernel.Unproved(j.Model.expr) {
 		return nil
 	}

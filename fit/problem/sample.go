@@ -308,7 +308,7 @@ func (s *Sample) WithRows(rows []int) *Sample {
 
 // WithOutlying returns a sample with other noise variances of their own, one for each training
 // row, in scaled units.
-func WithOutlying(s *Sample, variance []float64) *Sample {
+func (s *Sample) WithOutlying(variance []float64) *Sample {
 	sub := *s
 	sub.Outlying, sub.Noise.Known = variance, slices.Clone(variance)
 	base := matrixrows.Rows(s.Data.NoiseVariance, s.Rows, s.Data.N, 1)

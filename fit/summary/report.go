@@ -163,6 +163,12 @@ type Counts struct {
 	Infeasible int `json:"infeasible"`
 }
 
+// Add adds the counts of o to c.
+func (c *Counts) Add(o Counts) {
+	c.Value, c.Gradient, c.Hessian, c.Infeasible = c.Value+o.Value, c.Gradient+o.Gradient, c.Hessian+o.Hessian, c.Infeasible+o.Infeasible
+	c.FullSizeValue, c.FullSizeGradient = c.FullSizeValue+o.FullSizeValue, c.FullSizeGradient+o.FullSizeGradient
+}
+
 // StartReport describes one start of the optimizer. NLML is set if it is the objective.
 type StartReport struct {
 	Objective  *float64 `json:"objective"`

@@ -121,7 +121,7 @@ func (j *Job) noCovariance(err error) error {
 	if !device.IsNotPD(err) && !isA[*device.WrongError](err) || isCondition(err) {
 		return nil
 	}
-	return problem.Disproof(j.Prepared)
+	return j.Disproof()
 }
 
 // ExplainStart adds the likely cause and a remedy to a failure at given parameters.
@@ -205,7 +205,7 @@ func (j *Job) ExplainFit(err error) error {
 	if isA[*device.NonFiniteError](err) {
 		return j.ExplainStart(err)
 	}
-	if start, ok := errors.AsType[*descent.StartError](err); ok && (j.Options.NoNoise || isCondition(err) || device.IsNotPD(err) && !scaled(j.Prepared)) {
+	if start, ok := descent.Undefined(err); ok && (j.Options.NoNoise || isCondition(err) || device.IsNotPD(err) && !scaled(j.Prepared)) {
 		return j.ExplainStart(start.Err)
 	}
 	return err

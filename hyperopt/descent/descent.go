@@ -280,8 +280,7 @@ func (d *descent) result(status Status, err error) StartResult {
 	if d.at.Z != nil && (status.Converged() || d.at.F <= at.F+d.rounding(at.F)) {
 		at = d.at // includes the gradient
 	}
-	var begin *StartError
-	if at.Z == nil || errors.As(err, &begin) {
+	if _, undefined := Undefined(err); undefined || at.Z == nil {
 		return r
 	}
 	r.X, r.F, r.Metric = slices.Clone(at.Z), at.F, d.model.b

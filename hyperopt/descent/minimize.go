@@ -95,7 +95,7 @@ func (r *Result) collect(ctx context.Context, starts []StartResult) error {
 		return fmt.Errorf("hyperopt: the objective is not defined at any start: %w", errors.Join(errs...))
 	}
 	for _, err := range errs {
-		begin, _ := errors.AsType[*StartError](err)
+		begin, _ := Undefined(err)
 		r.Warnings = append(slices.Clip(r.Warnings), fmt.Sprintf("start %d: %v; only the other starts descended", begin.Start, begin.Err))
 	}
 	return nil
@@ -179,8 +179,7 @@ func SideBySide[W any](ctx context.Context, n int, workers []W, do func(ctx cont
 
 // fatal returns the error of a start if it ends the run.
 func (r *StartResult) fatal() error {
-	var begin *StartError
-	if errors.As(r.Err, &begin) {
+	if _, undefined := Undefined(r.Err); undefined {
 		return nil
 	}
 	return r.Err

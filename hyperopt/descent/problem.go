@@ -334,5 +334,8 @@ func (e *StartError) Error() string {
 		"check the data, or set other start values", e.Start, e.Err)
 }
 
+// Undefined returns the error of a start at which f is not defined, from an error that wraps one.
+func Undefined(err error) (begin *StartError, ok bool) { return errors.AsType[*StartError](err) }
+
 // Unwrap returns the reason.
 func (e *StartError) Unwrap() error { return e.Err }

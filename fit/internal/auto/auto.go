@@ -226,7 +226,7 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 	}
 	m := &tuned{job: job}
 	m.result, err = hyperopt.Tune(c.ctx, c.w, settings, c.log.Part(name))
-	if undefined, ok := errors.AsType[*descent.StartError](err); ok {
+	if undefined, ok := descent.Undefined(err); ok {
 		other := maps.Clone(start)
 		if maps.DeleteFunc(other, func(name string, _ float64) bool { return strings.HasPrefix(name, graph.NoiseVariance) }); len(other) < len(start) {
 			return c.try(kernel, mean, other)
@@ -277,7 +277,7 @@ func (c *chooser) add(m *tuned) {
 
 // with returns the job of a model on a sample. Few rows need no local experts.
 func (c *chooser) with(kernel, mean string, start map[string]float64, s *problem.Sample) (*tuning.Job, error) {
-	prepared, err := problem.WithModel(c.job.Prepared, kernel, mean, problem.FoundValues(start))
+	prepared, err := c.job.WithModel(kernel, mean, problem.FoundValues(start))
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package auto
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -62,7 +61,7 @@ func Transform(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (
 
 // with returns the job with a transform.
 func (c *transforms) with(kind transform.Name) (*tuning.Job, error) {
-	prepared, err := problem.WithTransform(c.w.Job.Prepared, kind, c.best)
+	prepared, err := c.w.Job.WithTransform(kind, c.best)
 	return c.w.Job.With(func(p *problem.Prepared) {
 		if err == nil {
 			*p = *prepared
@@ -91,7 +90,7 @@ func (c *transforms) try(ctx context.Context, kind transform.Name) error {
 		c.spent.Add(result.Total)
 	}
 	one := summary.TransformCandidate{Kind: kind, Rows: job.N()}
-	if undefined, ok := errors.AsType[*descent.StartError](err); ok && c.best != nil {
+	if undefined, ok := descent.Undefined(err); ok && c.best != nil {
 		one.Error, err = undefined.Error(), nil
 	} else if err == nil {
 		c.score(&one, whole, job, result)
