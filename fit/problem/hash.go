@@ -11,12 +11,19 @@ import (
 	"strings"
 )
 
-// formerly names functions that were fields of options, by the field before them. Hashes
-// contain their names, so that checkpoints of earlier versions remain valid.
-var formerly = map[string][]string{
-	"Options.Settings": {"OnProgress"},
-	"Options.From":     {"Fallback", "OnWarning"},
-	"Settings.Seed":    {"Callback"},
+// A formerField is a field that a struct had, which was nil unless a program set it.
+type formerField struct {
+	name string
+	kind reflect.Kind
+}
+
+// formerly lists former fields of structs, by the field before them. Hashes contain their names, so that checkpoints
+// of earlier versions remain valid.
+var formerly = map[string][]formerField{
+	"Options.Settings": {{"OnProgress", reflect.Func}},
+	"Options.From":     {{"Fallback", reflect.Func}, {"OnWarning", reflect.Func}},
+	"Settings.":        {{"Method", reflect.Interface}},
+	"Settings.Seed":    {{"Callback", reflect.Func}},
 }
 
 // hashValue writes the contents of v to w, such that equal contents give equal bytes: numbers by
@@ -50,6 +57,13 @@ func hashReflected(w io.Writer, v reflect.Value) {
 			hashReflected(w, v.Index(i))
 		}
 	case reflect.Struct:
+		former := func(before string) {
+			for _, f := range formerly[v.Type().Name()+"."+before] {
+				_, _ = fmt.Fprint(w, f.name)
+				number(uint64(f.kind))
+			}
+		}
+		former("")
 		for i := range v.NumField() {
 			field := v.Type().Field(i)
 			omit, text, _ := strings.Cut(field.Tag.Get("hash"), ",")
@@ -60,10 +74,7 @@ func hashReflected(w io.Writer, v reflect.Value) {
 				}
 				hashReflected(w, value)
 			}
-			for _, name := range formerly[v.Type().Name()+"."+field.Name] {
-				_, _ = fmt.Fprint(w, name)
-				number(uint64(reflect.Func))
-			}
+			former(field.Name)
 		}
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
