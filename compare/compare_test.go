@@ -20,6 +20,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/must"
 	"gpfit/internal/score"
 	"gpfit/internal/textform"
@@ -435,13 +436,13 @@ func TestTrainingErrors(t *testing.T) {
 	for i := range d.N {
 		d.Test[i] = i%4 == 0
 	}
-	train := d.Rows(heldOut(negated(d.Test)))
+	train := d.Rows(matrixrows.Marked(d.Test, d.N, false))
 	for _, noisy := range []bool{false, true} {
 		if noisy {
 			for i := range d.N {
 				d.NoiseVariance = append(d.NoiseVariance, 0.01+0.001*float64(i))
 			}
-			train = d.Rows(heldOut(negated(d.Test)))
+			train = d.Rows(matrixrows.Marked(d.Test, d.N, false))
 		}
 		want := map[string]float64{}
 		c := Options{Methods: []string{"mean", "ridge", "spline", "gp"}, Kernels: []string{"rbf", "matern32"}, OnModel: func(m *Fitted) error {

@@ -184,22 +184,10 @@ func checkMatrix(n int, free int64) error {
 	return nil
 }
 
-// chosen returns what the methods of package baseline choose.
+// chosen returns the parameters that a fit chose, nil for a model that has none.
 func chosen(model baseline.Model) map[string]float64 {
-	if m, ok := model.(*baseline.BasisModel); ok {
-		model = m.BayesianModel
-	}
-	switch m := model.(type) {
-	case *baseline.LinearModel:
-		return map[string]float64{"lambda": m.Lambda}
-	case *baseline.LassoModel:
-		return map[string]float64{"lambda": m.Lambda}
-	case *baseline.BayesianModel:
-		return map[string]float64{"noise_variance": *m.Noise, "prior_scale": m.PriorScale}
-	case *baseline.SplineModel:
-		return map[string]float64{"lambda": m.Lambda}
-	case *baseline.KernelModel:
-		return map[string]float64{"lambda": m.Lambda, "width": m.Width}
+	if m, ok := model.(baseline.Tuned); ok {
+		return m.Parameters()
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
-	"gpfit/internal/score"
+	"gpfit/internal/pace"
 )
 
 // runner is the state of a comparison.
@@ -26,8 +26,8 @@ type runner struct {
 
 	trials   []Trial
 	finished int // fits that are done or failed
-	// spent holds the seconds of finished fits by method and size.
-	spent map[spending][]float64
+	// spent relates finished fits to their seconds, by method and size.
+	spent map[spending]pace.Rate
 }
 
 // spending identifies fits that take about the same time.
@@ -48,7 +48,7 @@ func newRunner(data problem.Data, tuning problem.Options, o Options, backends []
 		return nil, optionError("score", strconv.Quote(string(o.RankBy)), "must be rmse or nlpd")
 	}
 	data = named(data)
-	r := &runner{data: data, tuning: tuning, opts: o, warnings: slices.Clone(data.Warnings), spent: map[spending][]float64{}}
+	r := &runner{data: data, tuning: tuning, opts: o, warnings: slices.Clone(data.Warnings), spent: map[spending]pace.Rate{}}
 	var err error
 	if r.folds, r.split, err = newFolds(data, tuning, o.Folds); err != nil {
 		return nil, err
@@ -205,8 +205,9 @@ func (r *runner) runFold(ctx context.Context, k, m int, failed map[int]bool) err
 		t.Fold, t.Size = k+1, m
 		failed[i] = t.Status == Failed
 		r.trials, r.finished = append(r.trials, t), r.finished+1
-		key := spending{i, m}
-		r.spent[key] = append(r.spent[key], time.Since(began).Seconds())
+		spent := r.spent[spending{i, m}]
+		spent.Add(1, time.Since(began).Seconds())
+		r.spent[spending{i, m}] = spent
 		if scaled != nil {
 			r.warn(t.Method, k, slices.DeleteFunc(t.warnings, func(w string) bool { return slices.Contains(scaled.Warnings, w) }))
 		}
@@ -280,10 +281,9 @@ func (r *runner) left(first, k, m int) time.Duration {
 // each returns about how many seconds a fit of a method to a size takes. Without such fits
 // it assumes that the time grows with the square of the number of rows.
 func (r *runner) each(i, size int) (seconds float64, ok bool) {
-	if known := r.spent[spending{i, size}]; known != nil {
-		return score.Mean(known), true
+	rate, share := r.spent[spending{i, size}], 1.0
+	if !rate.Known() {
+		rate, share = r.spent[spending{i, 0}], float64(size)/float64(r.split.Train)
 	}
-	known := r.spent[spending{i, 0}]
-	share := float64(size) / float64(r.split.Train)
-	return score.Mean(known) * share * share, known != nil
+	return rate.Seconds(share * share), rate.Known()
 }

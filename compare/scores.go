@@ -8,6 +8,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
 )
 
@@ -182,7 +183,7 @@ func try(ctx context.Context, e entrant, data problem.Data, scaled *problem.Scal
 
 // trainingError is the root mean squared error on the rows that are not held out.
 func trainingError(ctx context.Context, model *fitted, data problem.Data) (*float64, error) {
-	d := data.Rows(heldOut(negated(data.Test)))
+	d := data.Rows(matrixrows.Marked(data.Test, data.N, false))
 	means, err := model.learned(ctx, d)
 	if err != nil {
 		return nil, err
@@ -194,17 +195,8 @@ func trainingError(ctx context.Context, model *fitted, data problem.Data) (*floa
 	return summary.Finite(sum.RMSE()), nil
 }
 
-// negated returns the opposites.
-func negated(test []bool) []bool {
-	out := make([]bool, len(test))
-	for i, held := range test {
-		out[i] = !held
-	}
-	return out
-}
-
 // held returns features, targets and noise of the held-out rows.
 func held(data problem.Data) (x, y []float64, noise gp.RowNoise) {
-	d := data.Rows(heldOut(data.Test))
+	d := data.Rows(matrixrows.Marked(data.Test, data.N, true))
 	return d.X, d.Y, gp.RowNoise{Known: d.NoiseVariance, Group: d.NoiseGroup}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gpfit/fit/problem"
+	"gpfit/internal/matrixrows"
 )
 
 // Split says how the rows to predict are chosen.
@@ -70,21 +71,11 @@ func newFolds(data problem.Data, o problem.Options, folds int) ([]fold, Split, e
 	if err != nil {
 		return nil, split, err
 	}
-	held := heldOut(data.Test)
+	held := matrixrows.Marked(data.Test, data.N, true)
 	if held == nil {
 		return nil, split, &problem.DataError{Msg: "the split mask holds out no row: there is nothing to predict"}
 	}
 	return split.of(0, data.N, [][]int{held}, seed)
-}
-
-// heldOut returns the positions of the rows that are true in test.
-func heldOut(test []bool) (rows []int) {
-	for i, out := range test {
-		if out {
-			rows = append(rows, i)
-		}
-	}
-	return rows
 }
 
 // of returns the folds whose rows to predict are given, and completes the description.

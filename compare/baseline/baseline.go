@@ -19,6 +19,12 @@ type Model interface {
 	Predict(x mat.Matrix) (Prediction, error)
 }
 
+// Tuned is a model with parameters that the fit chose or was given.
+type Tuned interface {
+	// Parameters returns them by name, in the units of the columns that the fit had.
+	Parameters() map[string]float64
+}
+
 // Prediction holds the mean and, if the method has a density, the variance of a new
 // target for every row. The variance includes the noise. It is nil without a density.
 type Prediction struct {

@@ -35,6 +35,11 @@ type BayesianModel struct {
 	LogEvidence float64 `json:"log_evidence"`
 }
 
+// Parameters implements [Tuned].
+func (m *BayesianModel) Parameters() map[string]float64 {
+	return map[string]float64{"noise_variance": *m.Noise, "prior_scale": m.PriorScale}
+}
+
 func (m *BayesianModel) complete(d int) error {
 	if m.Noise == nil || len(m.Weights) != d {
 		return errParts

@@ -46,6 +46,11 @@ type KernelModel struct {
 	points  *kernel.Points
 }
 
+// Parameters implements [Tuned].
+func (m *KernelModel) Parameters() map[string]float64 {
+	return map[string]float64{"lambda": m.Lambda, "width": m.Width}
+}
+
 // complete checks the model and makes the kernel and the points.
 func (m *KernelModel) complete(d int) (err error) {
 	if m.program, err = kernel.CompileText("rbf", d); err != nil {

@@ -21,6 +21,9 @@ type LinearModel struct {
 	Error *float64 `json:"validation_mse,omitempty"`
 }
 
+// Parameters implements [Tuned].
+func (m *LinearModel) Parameters() map[string]float64 { return map[string]float64{"lambda": m.Lambda} }
+
 func (m *LinearModel) complete(d int) error { return check(len(m.Weights) == d) }
 
 // Predict returns means.

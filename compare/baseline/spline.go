@@ -64,6 +64,9 @@ type SplineModel struct {
 	cubic []*naturalCubic
 }
 
+// Parameters implements [Tuned].
+func (m *SplineModel) Parameters() map[string]float64 { return map[string]float64{"lambda": m.Lambda} }
+
 // maxKnots and maxCubicKnots are the largest numbers of knots that are placed.
 const (
 	maxKnots      = 35

@@ -15,6 +15,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
 	"gpfit/internal/workers"
 	"gpfit/table/feature"
@@ -182,13 +183,7 @@ func (p *paths) result(path *baseline.Path) *Result {
 
 // rows returns the rows that are held out, or the others.
 func (p *paths) rows(held bool) problem.Data {
-	var rows []int
-	for i := range p.data.N {
-		if (p.data.Test != nil && p.data.Test[i]) == held {
-			rows = append(rows, i)
-		}
-	}
-	return p.data.Rows(rows)
+	return p.data.Rows(matrixrows.Marked(p.data.Test, p.data.N, held))
 }
 
 // rmse returns the error of the model with λ of index i on rows.

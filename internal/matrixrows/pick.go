@@ -60,6 +60,16 @@ func Spaced(low, high float64, n int) []float64 {
 	return values
 }
 
+// Marked returns the numbers of the rows with a mark, or without it. Nil marks no row of n.
+func Marked(marks []bool, n int, with bool) (rows []int) {
+	for i := range n {
+		if (marks != nil && marks[i]) == with {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
 // Put sets the given rows of the columns of n numbers in v to own.
 func Put(v, own []float64, rows []int, n int) {
 	for first := 0; first < len(v); first += n {

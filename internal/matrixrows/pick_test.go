@@ -30,4 +30,14 @@ func TestRows(t *testing.T) {
 	if want := []float64{-2, 1, 2, 3, 4, -1, -4, 11, 12, 13, 14, -3}; !slices.Equal(v, want) {
 		t.Error(v)
 	}
+	marks := []bool{false, true, true}
+	if got := Marked(marks, 3, true); !slices.Equal(got, []int{1, 2}) {
+		t.Error(got)
+	}
+	if got := append(Marked(marks, 3, false), Marked(nil, 2, false)...); !slices.Equal(got, []int{0, 0, 1}) || Marked(nil, 2, true) != nil {
+		t.Error(got)
+	}
+	if got := Spaced(0, 4, 5); !slices.Equal(got, []float64{0, 1, 2, 3, 4}) {
+		t.Error(got)
+	}
 }
