@@ -6,7 +6,7 @@ import "gpfit/kernel/vec"
 type derivativeRun struct {
 	*Gradient
 	routine
-	// factors multiply the sums; uses[s] lists the targets of sum s by their place among factors.
+	// factors multiply the sums; uses[s] lists the shares of sum s by their place among factors.
 	factors []float64
 	uses    [][]int
 	// dst has a row of width numbers for each parameter.
@@ -33,7 +33,7 @@ func newDerivativeRun(g *Gradient, measures *measures) *derivativeRun {
 		s.columns(len(g.Sums)+c, column.Weight)
 	}
 	r := &derivativeRun{Gradient: g, routine: s.routine(measures), uses: make([][]int, g.NumSums())}
-	for k, t := range g.targets {
+	for k, t := range g.shares {
 		r.uses[t.sum] = append(r.uses[t.sum], k)
 	}
 	r.to = r
@@ -72,7 +72,7 @@ func (r *derivativeRun) addTerm(sum int, weights, term []float64) {
 // add adds a row to the derivatives that a sum contributes to.
 func (r *derivativeRun) add(sum int, row []float64) {
 	for _, k := range r.uses[sum] {
-		dst := r.dst[r.targets[k].param*r.width:][:r.width]
+		dst := r.dst[r.shares[k].param*r.width:][:r.width]
 		vec.Combine(dst, dst, row, 1, r.factors[k])
 	}
 }

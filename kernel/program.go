@@ -126,7 +126,7 @@ func (p *Program) finish() error {
 			// Unreachable: every op of package symbolic is differentiable once.
 			panic(fmt.Sprintf("kernel: %s: %v", p.Text, err))
 		}
-		return newGradient(p.Features, p.NumParams, f)
+		return newGradient(p.Features, f)
 	})
 	return nil
 }
@@ -241,16 +241,21 @@ type Gradient struct {
 	// ByFeature are the derivatives by the features of the program, None for
 	// features without one. The derivatives by the inputs are computed from them.
 	ByFeature []oplist.ID
-	// parts[p] are the terms of the derivative by log θ_p.
-	parts [][]part
+	// shares are the parts of the derivatives.
+	shares []share
 	// offsets[c] is the position of the c-th column's sums among all sums; the last element is
-	// the number of all sums. targets are the parameters and sums of the factors of Factors.
+	// the number of all sums.
 	offsets []int
-	targets []target
 }
 
-// target is a parameter to whose derivative a sum contributes.
-type target struct{ param, sum int }
+// share is the part of a sum in the derivative by log θ_param: scale·coef/θ[over]^power times the sum,
+// with a uniform coef, None for 1.
+type share struct {
+	param, sum  int
+	scale       float64
+	coef        oplist.ID
+	over, power int
+}
 
 // ColumnSums requests sums by the columns of a feature that has one parameter for each column.
 // SinSquares has two sums for each column: of sin²(πu) and of u·sin(2πu), u = Δ_c/p_c.
@@ -260,14 +265,8 @@ type ColumnSums struct {
 	Weight, Factor oplist.ID
 }
 
-// part is coef·Sums[sum], with a uniform coef.
-type part struct {
-	coef oplist.ID
-	sum  int
-}
-
-func newGradient(features []Feature, params int, f *symbolic.Function) *Gradient {
-	g := &Gradient{List: f.List, Features: slices.Clone(features), ByFeature: f.ByFeature, parts: make([][]part, params)}
+func newGradient(features []Feature, f *symbolic.Function) *Gradient {
+	g := &Gradient{List: f.List, Features: slices.Clone(features), ByFeature: f.ByFeature}
 	for i, d := range f.ByParameter {
 		if d != oplist.None {
 			g.add(i, d)
@@ -288,28 +287,29 @@ func newGradient(features []Feature, params int, f *symbolic.Function) *Gradient
 			g.Columns = append(g.Columns, ColumnSums{Feature: i, Weight: weight, Factor: factor})
 		}
 	}
-	g.setTargets()
+	g.addColumns()
 	return g
 }
 
-// setTargets sets offsets and targets. [Gradient.Factors] has the same order.
-func (g *Gradient) setTargets() {
-	for p, list := range g.parts {
-		for _, t := range list {
-			g.targets = append(g.targets, target{p, t.sum})
-		}
-	}
+// addColumns adds the shares of the sums by columns and sets offsets.
+func (g *Gradient) addColumns() {
 	next := len(g.Sums)
 	for _, c := range g.Columns {
-		f := &g.Features[c.Feature]
+		f, power := &g.Features[c.Feature], 0
+		if f.Param >= 0 {
+			power = f.Power()
+		}
 		d := len(f.Dims)
 		g.offsets = append(g.offsets, next)
 		for q := range d {
+			own := share{sum: next + q, coef: c.Factor, over: f.Param + q, power: power}
 			if f.Param >= 0 {
-				g.targets = append(g.targets, target{f.Param + q, next + q})
+				own.param, own.scale = f.Param+q, -float64(power)
+				g.shares = append(g.shares, own)
 			}
 			if f.Kind == SinSquares {
-				g.targets = append(g.targets, target{f.Period + min(q, f.Periods-1), next + d + q})
+				own.param, own.scale, own.sum = f.Period+min(q, f.Periods-1), -math.Pi, next+d+q
+				g.shares = append(g.shares, own)
 			}
 		}
 		if next += d; f.Kind == SinSquares {
@@ -334,7 +334,7 @@ func (g *Gradient) add(param int, value oplist.ID) {
 			sum = len(g.Sums)
 			g.Sums = append(g.Sums, core)
 		}
-		g.parts[param] = append(g.parts[param], part{coef, sum})
+		g.shares = append(g.shares, share{param: param, sum: sum, scale: 1, coef: coef})
 	}
 	var split func(outer, value oplist.ID)
 	split = func(outer, value oplist.ID) {
@@ -367,12 +367,10 @@ func (g *Gradient) add(param int, value oplist.ID) {
 func (g *Gradient) Needed() []bool {
 	roots := slices.Clone(g.Sums)
 	for _, c := range g.Columns {
-		roots = append(roots, c.Weight, c.Factor)
+		roots = append(roots, c.Weight)
 	}
-	for _, list := range g.parts {
-		for _, p := range list {
-			roots = append(roots, p.coef)
-		}
+	for _, t := range g.shares {
+		roots = append(roots, t.coef)
 	}
 	return g.List.Needed(roots...)
 }
@@ -380,25 +378,12 @@ func (g *Gradient) Needed() []bool {
 // Factors appends the factors of [Gradient.Assemble] to dst. inverse is 1/θ, and
 // uniforms are the uniform values at θ.
 func (g *Gradient) Factors(dst, inverse, uniforms []float64) []float64 {
-	for _, list := range g.parts {
-		for _, t := range list {
-			dst = append(dst, uniform(uniforms, t.coef))
+	for _, t := range g.shares {
+		factor := uniform(uniforms, t.coef)
+		for range t.power {
+			factor *= inverse[t.over]
 		}
-	}
-	for _, c := range g.Columns {
-		f := &g.Features[c.Feature]
-		for q := range f.Dims {
-			weight := uniform(uniforms, c.Factor)
-			if f.Param >= 0 {
-				for range f.Power() {
-					weight *= inverse[f.Param+q]
-				}
-				dst = append(dst, -float64(f.Power())*weight)
-			}
-			if f.Kind == SinSquares {
-				dst = append(dst, -math.Pi*weight)
-			}
-		}
+		dst = append(dst, t.scale*factor)
 	}
 	return dst
 }
@@ -407,7 +392,7 @@ func (g *Gradient) Factors(dst, inverse, uniforms []float64) []float64 {
 // pairs. sums are the sums of Sums, then the sums of Columns, one for each column;
 // for SinSquares the sums of u·sin(2πu) follow.
 func (g *Gradient) Assemble(grad, factors, sums []float64) {
-	for i, t := range g.targets {
+	for i, t := range g.shares {
 		grad[t.param] += factors[i] * sums[t.sum]
 	}
 }
