@@ -230,10 +230,10 @@ func (t *finals) second(ctx context.Context) error {
 		return s.X == nil || s.Status == descent.StatusMerged || !(s.F > best.F+sameRidge && s.F <= best.F+worthwhile)
 	})
 	slices.SortStableFunc(ends, func(a, b descent.StartResult) int { return cmp.Compare(a.F, b.F) })
-	between := pointsBetween(t.tuner, "second", t.objectives[0])
+	between := t.basins("second", t.objectives[0])
 	defer func() { t.result.FullSize.Add(between.Counts()) }()
 	for _, s := range ends {
-		one, err := sameOptimum(ctx, t.tuner, endOf(best), endOf(s), between)
+		one, err := between.same(ctx, endOf(best), endOf(s))
 		if err != nil {
 			return err
 		}
@@ -352,7 +352,7 @@ func (t *finals) onFewer(ctx context.Context, name string, others []candidate, v
 		return own, nil, err
 	}
 	spent.Add(result.Evaluations)
-	between := pointsBetween(t.tuner, name, objectives[0])
+	between := t.basins(name, objectives[0])
 	for k, s := range result.Starts {
 		c := others[k]
 		c.rows = len(rows)
@@ -361,12 +361,12 @@ func (t *finals) onFewer(ctx context.Context, name string, others []candidate, v
 			c.Start, c.f = descent.Start{Z: s.X, Metric: s.Metric}, s.F
 		}
 		if c.same = s.Status == descent.StatusMerged; !c.left && !c.same && share < 1 && err == nil {
-			c.same, err = known(ctx, t.tuner, append([]candidate{own}, ends...), c, between)
+			c.same, err = between.known(ctx, append([]candidate{own}, ends...), c)
 		}
 		ends = append(ends, c)
 	}
 	spent.Add(between.Counts())
-	total(t.tuner, len(rows)).Add(spent)
+	t.total(len(rows)).Add(spent)
 	t.record(Stage{Step: "screen", Rows: len(rows), Starts: len(others), Z: reference.X, F: reference.F, Evaluations: spent}, began)
 	for k := range ends {
 		c := &ends[k]
@@ -379,23 +379,6 @@ func (t *finals) onFewer(ctx context.Context, name string, others []candidate, v
 		}
 	}
 	return own, ends, err
-}
-
-// known reports whether c is at the optimum of one of the ends and no lower.
-func known(ctx context.Context, t *tuner, ends []candidate, c candidate, between *descent.Oracle) (bool, error) {
-	for _, o := range ends {
-		if o.left || o.same || c.f <= o.f-sameRidge {
-			continue
-		}
-		better, worse := o, c
-		if worse.f < better.f {
-			better, worse = worse, better
-		}
-		if one, err := sameOptimum(ctx, t, better, worse, between); one || err != nil {
-			return one, err
-		}
-	}
-	return false, nil
 }
 
 // screenStarts compares starts with the best end on fewer rows and returns the starts whose ends there are

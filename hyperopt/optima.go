@@ -9,15 +9,21 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// pointsBetween returns an oracle for points between the ends of a stage.
-func pointsBetween(t *tuner, stream string, o Session) *descent.Oracle {
-	return descent.NewOracle(o, t.journal.Sequence(stream+"-between"))
+// basins tells which ends of a stage are the same optimum, by values at points between them.
+type basins struct {
+	*descent.Oracle
+	withinReach func(z []float64) []float64
+}
+
+// basins compares ends over the rows of o.
+func (t *tuner) basins(stream string, o Session) basins {
+	return basins{descent.NewOracle(o, t.journal.Sequence(stream+"-between")), t.withinReach}
 }
 
 // distinct sorts the ends of a stage, best first, and merges ends at the same optimum. It
 // returns separately the ends that the race has dropped. from are the candidates from which
-// the descents began, and between evaluates the objective of the stage.
-func distinct(ctx context.Context, t *tuner, r *descent.Result, from []candidate, between *descent.Oracle) (out, dropped []candidate, err error) {
+// the descents began.
+func (b basins) distinct(ctx context.Context, r *descent.Result, from []candidate) (out, dropped []candidate, err error) {
 	ends := make([]candidate, len(r.Starts))
 	for k, s := range r.Starts {
 		ends[k] = candidate{Start: descent.Start{Z: s.X, Metric: s.Metric}, f: s.F, left: s.Status == descent.StatusDropped}
@@ -42,7 +48,7 @@ next:
 			continue
 		}
 		for i, o := range out {
-			one, err := sameOptimum(ctx, t, o, c, between)
+			one, err := b.same(ctx, o, c)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -63,24 +69,41 @@ func (c *candidate) join(o candidate) {
 	c.spent.Add(o.spent)
 }
 
-// sameOptimum reports whether two ends of a stage, of which a is the better, are the same
+// same reports whether two ends of a stage are the same
 // optimum: close in value, and either close according to the quadratic model of one or without a
 // ridge between them. It does not compare elements beyond the problem's limits, because loose
 // descents stop at random points along such a valley.
-func sameOptimum(ctx context.Context, t *tuner, a, b candidate, between *descent.Oracle) (bool, error) {
-	if b.f-a.f > sameValue {
+func (b basins) same(ctx context.Context, better, worse candidate) (bool, error) {
+	if worse.f-better.f > sameValue {
 		return false, nil
 	}
-	za, zb := t.withinReach(a.Z), t.withinReach(b.Z)
-	if min(a.Metric.Nats(za, zb), b.Metric.Nats(za, zb)) <= sameNats {
+	z, other := b.withinReach(better.Z), b.withinReach(worse.Z)
+	if min(better.Metric.Nats(z, other), worse.Metric.Nats(z, other)) <= sameNats {
 		return true, nil
 	}
-	middle := slices.Clone(a.Z)
-	for i, v := range b.Z {
+	middle := slices.Clone(better.Z)
+	for i, v := range worse.Z {
 		middle[i] = (middle[i] + v) / 2
 	}
-	f, err := between.Value(ctx, middle)
-	return f <= b.f+sameRidge, err
+	f, err := b.Value(ctx, middle)
+	return f <= worse.f+sameRidge, err
+}
+
+// known reports whether c is at the optimum of one of the ends and no lower.
+func (b basins) known(ctx context.Context, ends []candidate, c candidate) (bool, error) {
+	for _, o := range ends {
+		if o.left || o.same || c.f <= o.f-sameRidge {
+			continue
+		}
+		better, worse := o, c
+		if worse.f < better.f {
+			better, worse = worse, better
+		}
+		if one, err := b.same(ctx, better, worse); one || err != nil {
+			return one, err
+		}
+	}
+	return false, nil
 }
 
 // optimaOf lists the optima over all rows, followed by the dropped starts.

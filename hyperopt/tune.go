@@ -36,7 +36,7 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 	switch {
 	case err != nil:
 	case t.halved():
-		found, err = t.halves(ctx, found)
+		found, err = (&halves{t, found, make([]half, len(found))}).run(ctx)
 	default:
 		found, err = t.stages(ctx, sizes, found)
 	}
@@ -108,13 +108,13 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 	if err := last.plainDescent(ctx); err != nil {
 		return err
 	}
-	between := pointsBetween(t, "descent", objectives[0])
-	optima, dropped, err := distinct(ctx, t, &t.result.Result, last.found, between)
+	between := t.basins("descent", objectives[0])
+	optima, dropped, err := between.distinct(ctx, &t.result.Result, last.found)
 	if err == nil {
 		var more bool
 		t.note(between.Best())
 		if more, err = last.lowerDescent(ctx); more && err == nil {
-			optima, dropped, err = distinct(ctx, t, &t.result.Result, last.found, between)
+			optima, dropped, err = between.distinct(ctx, &t.result.Result, last.found)
 		}
 	}
 	t.result.FullSize.Add(between.Counts())

@@ -48,7 +48,7 @@ type candidate struct {
 }
 
 // total returns the counts of evaluations on a number of rows.
-func total(t *tuner, rows int) *descent.Evaluations {
+func (t *tuner) total(rows int) *descent.Evaluations {
 	if rows == t.rows {
 		return &t.result.FullSize
 	}
