@@ -48,7 +48,7 @@ func (t *finals) run(ctx context.Context) error {
 	}
 	if err == nil && t.screened() {
 		near := 0
-		for near < min(nearFinals, len(waiting)) && !waiting[near].added && waiting[near].f <= t.result.F+hopeless {
+		for near < min(nearFinals, len(waiting)) && !waiting[near].added && waiting[near].F <= t.result.F+hopeless {
 			near++
 		}
 		err = t.descendInBlocks(ctx, waiting[:near], settings)
@@ -116,7 +116,8 @@ func (t *finals) descendAllRows(ctx context.Context, from []candidate, step stri
 	t.result.FullSize.Add(result.Evaluations)
 	if begin, undefined := descent.Undefined(err); undefined && len(t.result.Path) > 0 && !t.anew {
 		t.anew = true
-		own := []candidate{{Start: descent.Start{Z: t.starts[0]}, f: math.Inf(1), starts: from[0].starts}}
+		own := []candidate{reached(t.starts[0], math.Inf(1), nil)}
+		own[0].Starts = from[0].Starts
 		err := t.descendAllRows(ctx, own, step+"-anew", settings)
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("the objective is not defined over all rows at the optimum of fewer rows: the fit started over at the start values (%v)", begin.Err))
 		return err
@@ -250,7 +251,7 @@ func (t *finals) second(ctx context.Context) error {
 
 // endOf returns the end of a descent as a candidate.
 func endOf(s descent.StartResult) candidate {
-	return candidate{Start: descent.Start{Z: s.X, Metric: s.Metric}, f: s.F}
+	return candidate{Optimum: Optimum{Z: s.X, F: s.F, Dropped: s.Status == descent.StatusDropped}, Metric: s.Metric}
 }
 
 // screen returns the alternatives to an end that are worth a descent over all rows, and
@@ -259,12 +260,12 @@ func (t *finals) screen(ctx context.Context, end descent.StartResult) (worth []c
 	t.screens++
 	name := "screen-" + strconv.Itoa(t.screens)
 	value := func(c *candidate, stream string) { // if it is not known
-		if math.IsInf(c.f, 1) {
+		if math.IsInf(c.F, 1) {
 			ev := descent.NewOracle(t.objectives[0], t.journal.Sequence(name+stream))
-			c.f, err = ev.Value(ctx, c.Z)
+			c.F, err = ev.Value(ctx, c.Z)
 			step.Evaluations.Add(ev.Counts())
 		}
-		if err == nil && c.f <= t.result.F+worthwhile {
+		if err == nil && c.F <= t.result.F+worthwhile {
 			worth = append(worth, *c)
 		}
 	}
@@ -275,24 +276,24 @@ func (t *finals) screen(ctx context.Context, end descent.StartResult) (worth []c
 	}
 	for k, z := range slices.Concat(near, far) {
 		// With the metric of the end it is judged soon, and its first steps are Newton's.
-		c := candidate{Start: descent.Start{Z: z, Metric: end.Metric}, f: math.Inf(1), starts: 1}
+		c := reached(z, math.Inf(1), end.Metric)
 		if k < len(near) && !t.many() {
 			if value(&c, "-near-"+strconv.Itoa(k)); err != nil {
 				return nil, step, err
 			}
 		}
-		if k >= len(near) || t.many() || c.f > t.result.F+worthwhile && c.f <= t.result.F+farAway {
+		if k >= len(near) || t.many() || c.F > t.result.F+worthwhile && c.F <= t.result.F+farAway {
 			others = append(others, c)
 		}
 	}
 	if len(others) > 0 {
 		_, others, err = t.onFewer(ctx, name, others, 0)
-		others = slices.DeleteFunc(others, func(c candidate) bool { return c.left || c.same })
+		others = slices.DeleteFunc(others, func(c candidate) bool { return c.Dropped || c.same })
 	}
 	for k := 0; k < len(others) && err == nil; k++ {
 		value(&others[k], "-end-"+strconv.Itoa(k))
 	}
-	slices.SortStableFunc(worth, func(a, b candidate) int { return cmp.Compare(a.f, b.f) })
+	slices.SortStableFunc(worth, func(a, b candidate) int { return cmp.Compare(a.F, b.F) })
 	return worth[:min(len(worth), mostWorth)], step, err
 }
 
@@ -355,12 +356,12 @@ func (t *finals) onFewer(ctx context.Context, name string, others []candidate, v
 	between := t.basins(name, objectives[0])
 	for k, s := range result.Starts {
 		c := others[k]
-		c.rows = len(rows)
-		c.left = s.X == nil || s.Status == descent.StatusDropped || s.F > reach
-		if c.spent.Add(s.Evaluations); s.X != nil {
-			c.Start, c.f = descent.Start{Z: s.X, Metric: s.Metric}, s.F
+		c.Rows = len(rows)
+		c.Dropped = s.X == nil || s.Status == descent.StatusDropped || s.F > reach
+		if c.Evaluations.Add(s.Evaluations); s.X != nil {
+			c.Z, c.F, c.Metric = s.X, s.F, s.Metric
 		}
-		if c.same = s.Status == descent.StatusMerged; !c.left && !c.same && share < 1 && err == nil {
+		if c.same = s.Status == descent.StatusMerged; !c.Dropped && !c.same && share < 1 && err == nil {
 			c.same, err = between.known(ctx, append([]candidate{own}, ends...), c)
 		}
 		ends = append(ends, c)
@@ -370,12 +371,12 @@ func (t *finals) onFewer(ctx context.Context, name string, others []candidate, v
 	t.record(Stage{Step: "screen", Rows: len(rows), Starts: len(others), Z: reference.X, F: reference.F, Evaluations: spent}, began)
 	for k := range ends {
 		c := &ends[k]
-		if c.left || c.same {
+		if c.Dropped || c.same {
 			continue
 		}
-		c.Start = descent.Start{Z: t.withinReach(c.Z), Metric: c.Metric.Scaled(1 / share)}
-		if c.rows = 0; share < 1 {
-			c.f = math.Inf(1)
+		c.Z, c.Metric = t.withinReach(c.Z), c.Metric.Scaled(1/share)
+		if c.Rows = 0; share < 1 {
+			c.F = math.Inf(1)
 		}
 	}
 	return own, ends, err
@@ -397,12 +398,12 @@ func (t *finals) screenStarts(ctx context.Context, waiting []candidate) (worth [
 	ev := descent.NewOracle(t.objectives[0], t.journal.Sequence("starts-values"))
 	level, err := ev.Value(ctx, t.withinReach(own.Z))
 	for _, c := range ends {
-		if !c.left && !c.same && err == nil {
-			if c.f, err = ev.Value(ctx, c.Z); c.f <= level+worthwhile {
+		if !c.Dropped && !c.same && err == nil {
+			if c.F, err = ev.Value(ctx, c.Z); c.F <= level+worthwhile {
 				worth = append(worth, c)
 				continue
 			}
-			c.left = true
+			c.Dropped = true
 		}
 		if c.same {
 			t.found[t.result.BestStart].join(c)
@@ -432,7 +433,7 @@ func (t *finals) beyond(ctx context.Context) error {
 		c, err := t.lowestBeyond(ctx, ev)
 		t.result.FullSize.Add(ev.Counts())
 		t.record(Stage{Step: "alternatives", Rows: t.rows, Z: t.result.X, F: last, Evaluations: ev.Counts()}, began)
-		if err != nil || !(c.f < last) {
+		if err != nil || !(c.F < last) {
 			return err
 		}
 		if _, err = t.descendMore(ctx, Stage{Step: "alternatives"}, t.descents(), c); err != nil {
@@ -450,7 +451,7 @@ func (t *finals) lowestBeyond(ctx context.Context, ev *descent.Oracle) (candidat
 			next = s
 		}
 	}
-	c := candidate{Start: descent.Start{Z: best.X}, f: best.F, starts: 1}
+	c := reached(best.X, best.F, nil)
 	for step := beyondFirst; next.X != nil; step *= 2 {
 		z := slices.Clone(best.X)
 		for i, p := range t.params {
@@ -459,10 +460,10 @@ func (t *finals) lowestBeyond(ctx context.Context, ev *descent.Oracle) (candidat
 			}
 		}
 		f, err := ev.Value(ctx, z)
-		if err != nil || !(f < c.f) {
+		if err != nil || !(f < c.F) {
 			return c, err
 		}
-		c.Z, c.f = z, f
+		c.Z, c.F = z, f
 	}
 	return c, nil
 }

@@ -88,11 +88,11 @@ func (t *halves) descendHalf(ctx context.Context, worker, k int) error {
 		return nil // not defined there on these rows: it continues unchanged
 	}
 	if result != nil && result.X != nil {
-		h.result, h.f, h.spent = result, result.F, result.Evaluations
+		h.result, h.F, h.Evaluations = result, result.F, result.Evaluations
 		if len(rows) == t.rows {
-			h.full = h.f
+			h.full = h.F
 		}
-		h.Start = descent.Start{Z: t.withinReach(result.X), Metric: result.Metric.Scaled(float64(t.rows) / float64(len(rows)))}
+		h.Z, h.Metric = t.withinReach(result.X), result.Metric.Scaled(float64(t.rows)/float64(len(rows)))
 	}
 	return err
 }
@@ -105,7 +105,7 @@ func (t *halves) recordDescents(began time.Time) int {
 	for k, h := range t.done {
 		if h.result != nil {
 			descents.Add(h.result.Evaluations)
-			if best < 0 || h.f < t.done[best].f {
+			if best < 0 || h.F < t.done[best].F {
 				best = k
 			}
 		}
@@ -113,7 +113,7 @@ func (t *halves) recordDescents(began time.Time) int {
 	if best >= 0 {
 		h := t.done[best]
 		t.total(h.rows).Add(descents)
-		t.record(Stage{Step: "halves", Rows: h.rows, Starts: len(t.done), Z: h.result.X, F: h.f, Evaluations: descents}, began)
+		t.record(Stage{Step: "halves", Rows: h.rows, Starts: len(t.done), Z: h.result.X, F: h.F, Evaluations: descents}, began)
 	}
 	return best
 }
@@ -159,9 +159,9 @@ func (t *halves) compare(ctx context.Context) error {
 			f, err := ev.Value(ctx, t.from[k].Z)
 			h.values.Add(ev.Counts())
 			if err == nil && f <= h.full {
-				spent := h.spent
+				spent := h.Evaluations
 				h.candidate, h.full = t.from[k], f
-				h.spent = spent
+				h.Evaluations = spent
 			}
 			return err
 		})
@@ -207,7 +207,7 @@ func lowestOf(done []half, used []bool) int {
 // end. The best start is the first, because with a metric it soon ends, and that end stops others early.
 func (t *halves) finalists() []candidate {
 	out := []candidate{t.from[0]}
-	out[0].Metric, out[0].spent = t.Metric, t.done[0].spent
+	out[0].Metric, out[0].Evaluations = t.Metric, t.done[0].Evaluations
 	used := make([]bool, len(t.done))
 	room := leastFinals
 	for k := range t.Restarts + 1 {
@@ -222,9 +222,9 @@ func (t *halves) finalists() []candidate {
 			}
 			used[best] = true
 			c := t.done[best].candidate
-			c.f, c.added = t.done[best].full, k > 0
+			c.F, c.added = t.done[best].full, k > 0
 			near := func(o candidate) bool {
-				return slices.Equal(o.Z, c.Z) || c.f-o.f <= sameValue && min(o.Metric.Nats(o.Z, c.Z), c.Metric.Nats(o.Z, c.Z)) <= sameNats
+				return slices.Equal(o.Z, c.Z) || c.F-o.F <= sameValue && min(o.Metric.Nats(o.Z, c.Z), c.Metric.Nats(o.Z, c.Z)) <= sameNats
 			}
 			if i := slices.IndexFunc(out, near); i >= 0 {
 				out[i].join(c)
@@ -232,7 +232,7 @@ func (t *halves) finalists() []candidate {
 				out = append(out, c)
 				room--
 			} else {
-				c.left = true
+				c.Dropped = true
 				t.dropped = append(t.dropped, c)
 			}
 		}

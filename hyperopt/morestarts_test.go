@@ -193,13 +193,13 @@ func TestBeyond(t *testing.T) {
 	u.result.StartResult = u.result.Starts[2]
 	for range 2 { // steps of 0.2, 0.4 … 3.2 times the distance from the next end; 6.4 is too far
 		c := must.Get(u.lowestBeyond(t.Context(), ev))(t)
-		if math.Abs(c.Z[0]+0.2) > 1e-12 || c.f != end(c.Z[0]).F || c.Z[1] != -2 {
+		if math.Abs(c.Z[0]+0.2) > 1e-12 || c.F != end(c.Z[0]).F || c.Z[1] != -2 {
 			t.Errorf("%+v", c)
 		}
 		u.result.Starts = append(u.result.Starts, descent.StartResult{F: -1}) // without a point
 	}
 	u.result.Starts = u.result.Starts[2:]
-	if c := must.Get(u.lowestBeyond(t.Context(), ev))(t); c.f != u.result.F || c.Z[0] != 3 {
+	if c := must.Get(u.lowestBeyond(t.Context(), ev))(t); c.F != u.result.F || c.Z[0] != 3 {
 		t.Errorf("without another end %+v", c)
 	}
 }
@@ -242,9 +242,9 @@ func TestCoverage(t *testing.T) {
 
 // TestSpent checks that joining adds what starts took.
 func TestSpent(t *testing.T) {
-	a := candidate{starts: 1, drawn: 1, spent: descent.Evaluations{Value: 3, Gradient: 2}}
-	a.join(candidate{starts: 2, spent: descent.Evaluations{Value: 5, Gradient: 1, Infeasible: 1}})
-	if a.starts != 3 || a.drawn != 1 || a.spent != (descent.Evaluations{Value: 8, Gradient: 3, Infeasible: 1}) {
+	a := candidate{Optimum: Optimum{Starts: 1, Drawn: 1, Evaluations: descent.Evaluations{Value: 3, Gradient: 2}}}
+	a.join(candidate{Optimum: Optimum{Starts: 2, Evaluations: descent.Evaluations{Value: 5, Gradient: 1, Infeasible: 1}}})
+	if a.Starts != 3 || a.Drawn != 1 || a.Evaluations != (descent.Evaluations{Value: 8, Gradient: 3, Infeasible: 1}) {
 		t.Errorf("%+v", a)
 	}
 }

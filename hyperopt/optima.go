@@ -26,7 +26,7 @@ func (t *tuner) basins(stream string, o Session) basins {
 func (b basins) distinct(ctx context.Context, r *descent.Result, from []candidate) (out, dropped []candidate, err error) {
 	ends := make([]candidate, len(r.Starts))
 	for k, s := range r.Starts {
-		ends[k] = candidate{Start: descent.Start{Z: s.X, Metric: s.Metric}, f: s.F, left: s.Status == descent.StatusDropped}
+		ends[k] = endOf(s)
 	}
 	for k, s := range r.Starts {
 		into := k
@@ -35,15 +35,15 @@ func (b basins) distinct(ctx context.Context, r *descent.Result, from []candidat
 		}
 		if s.X != nil {
 			c := from[k]
-			c.spent.Add(s.Evaluations)
+			c.Evaluations.Add(s.Evaluations)
 			ends[into].join(c)
 		}
 	}
-	ends = slices.DeleteFunc(ends, func(c candidate) bool { return c.Z == nil || c.starts == 0 })
-	slices.SortStableFunc(ends, func(a, b candidate) int { return cmp.Compare(a.f, b.f) })
+	ends = slices.DeleteFunc(ends, func(c candidate) bool { return c.Z == nil || c.Starts == 0 })
+	slices.SortStableFunc(ends, func(a, b candidate) int { return cmp.Compare(a.F, b.F) })
 next:
 	for _, c := range ends {
-		if c.left {
+		if c.Dropped {
 			dropped = append(dropped, c)
 			continue
 		}
@@ -64,9 +64,9 @@ next:
 
 // join counts the starts of another candidate as its own.
 func (c *candidate) join(o candidate) {
-	c.starts += o.starts
-	c.drawn += o.drawn
-	c.spent.Add(o.spent)
+	c.Starts += o.Starts
+	c.Drawn += o.Drawn
+	c.Evaluations.Add(o.Evaluations)
 }
 
 // same reports whether two ends of a stage are the same
@@ -74,7 +74,7 @@ func (c *candidate) join(o candidate) {
 // ridge between them. It does not compare elements beyond the problem's limits, because loose
 // descents stop at random points along such a valley.
 func (b basins) same(ctx context.Context, better, worse candidate) (bool, error) {
-	if worse.f-better.f > sameValue {
+	if worse.F-better.F > sameValue {
 		return false, nil
 	}
 	z, other := b.withinReach(better.Z), b.withinReach(worse.Z)
@@ -86,17 +86,17 @@ func (b basins) same(ctx context.Context, better, worse candidate) (bool, error)
 		middle[i] = (middle[i] + v) / 2
 	}
 	f, err := b.Value(ctx, middle)
-	return f <= worse.f+sameRidge, err
+	return f <= worse.F+sameRidge, err
 }
 
 // known reports whether c is at the optimum of one of the ends and no lower.
 func (b basins) known(ctx context.Context, ends []candidate, c candidate) (bool, error) {
 	for _, o := range ends {
-		if o.left || o.same || c.f <= o.f-sameRidge {
+		if o.Dropped || o.same || c.F <= o.F-sameRidge {
 			continue
 		}
 		better, worse := o, c
-		if worse.f < better.f {
+		if worse.F < better.F {
 			better, worse = worse, better
 		}
 		if one, err := b.same(ctx, better, worse); one || err != nil {
@@ -104,15 +104,6 @@ func (b basins) known(ctx context.Context, ends []candidate, c candidate) (bool,
 		}
 	}
 	return false, nil
-}
-
-// optimaOf lists the optima over all rows, followed by the dropped starts.
-func optimaOf(all []candidate) []Optimum {
-	out := make([]Optimum, len(all))
-	for i, c := range all {
-		out[i] = Optimum{Z: c.Z, F: c.f, Starts: c.starts, Drawn: c.drawn, Evaluations: c.spent, Dropped: c.left, Rows: c.rows}
-	}
-	return out
 }
 
 // Coverage counts what the starts of a run found. The given start and the end of its descent on

@@ -45,7 +45,7 @@ func (t *tuner) stages(ctx context.Context, sizes []int, found []candidate) ([]c
 	metric, counts, err := t.hessianOn(ctx, 0, "hessian", rows, found[0].Z)
 	if t.result.Total.Add(counts); err == nil && metric != nil {
 		found[0].Metric = metric
-		t.record(Stage{Step: "hessian", Rows: len(rows), Z: found[0].Z, F: found[0].f, Evaluations: counts}, began)
+		t.record(Stage{Step: "hessian", Rows: len(rows), Z: found[0].Z, F: found[0].F, Evaluations: counts}, began)
 	}
 	return found, err
 }
@@ -73,7 +73,7 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 	case undefined:
 		return from, nil // not defined there on these rows: see descendAllRows
 	case err != nil && result.X != nil:
-		return []candidate{{Start: descent.Start{Z: result.X}, f: result.F}}, err // the best so far
+		return []candidate{reached(result.X, result.F, nil)}, err // the best so far
 	case err != nil:
 		return from, err
 	}
@@ -85,7 +85,7 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 		return from, err
 	}
 	for _, c := range dropped {
-		c.rows = len(rows)
+		c.Rows = len(rows)
 		t.dropped = append(t.dropped, c)
 	}
 	t.result.Path[len(t.result.Path)-1].Optima = len(found)
@@ -96,11 +96,11 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 // which had the given number of rows, at most as many as the requested starts.
 func (t *tuner) shortlist(found []candidate, rows int) []candidate {
 	keep := min(len(found), 1+t.Restarts)
-	for keep > 1 && found[keep-1].f > found[0].f+hopeless {
+	for keep > 1 && found[keep-1].F > found[0].F+hopeless {
 		keep--
 	}
 	for _, c := range found[keep:] {
-		c.rows, c.left = rows, true
+		c.Rows, c.Dropped = rows, true
 		t.dropped = append(t.dropped, c)
 	}
 	return found[:keep:keep]

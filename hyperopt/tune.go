@@ -42,7 +42,7 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 	}
 	if err == nil {
 		err = t.finish(ctx, found)
-	} else if t.result.X == nil && found != nil && !math.IsInf(found[0].f, 1) {
+	} else if t.result.X == nil && found != nil && !math.IsInf(found[0].F, 1) {
 		t.result.X = found[0].Z
 	}
 	told := map[string]int{}
@@ -82,9 +82,10 @@ func (t *tuner) candidates(ctx context.Context) (found []candidate, sizes []int,
 		}
 	}
 	for k, z := range t.starts {
-		c := candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1, added: k >= t.pool}
+		c := reached(z, math.Inf(1), nil)
+		c.added = k >= t.pool
 		if k > t.suggested { // the given start is the first
-			c.drawn = 1
+			c.Drawn = 1
 		}
 		found = append(found, c)
 	}
@@ -118,7 +119,9 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 		}
 	}
 	t.result.FullSize.Add(between.Counts())
-	t.result.Optima = optimaOf(slices.Concat(optima, dropped, t.dropped))
+	for _, c := range slices.Concat(optima, dropped, t.dropped) {
+		t.result.Optima = append(t.result.Optima, c.Optimum)
+	}
 	return err
 }
 
@@ -191,7 +194,7 @@ func (t *finals) plainDescent(ctx context.Context) error {
 		return nil
 	}
 	coarse := t.result.F
-	own := candidate{Start: descent.Start{Z: t.starts[0], Metric: t.Metric}, starts: 1}
+	own := reached(t.starts[0], 0, t.Metric)
 	result, err := t.descendMore(ctx, Stage{Step: "plain"}, t.descents(), own)
 	if begin, undefined := descent.Undefined(err); undefined {
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("coarse to fine cannot be compared with a descent from the start values: the objective is not defined there (%v)", begin.Err))
@@ -210,7 +213,7 @@ func (t *finals) plainDescent(ctx context.Context) error {
 // lowerDescent descends from the lowest value over all rows outside of the descents, if they ended
 // above it. more is false if they did not.
 func (t *finals) lowerDescent(ctx context.Context) (more bool, err error) {
-	if t.lowest.Z == nil || !(t.lowest.f < t.result.F-sameRidge) || t.result.Status == descent.StatusCancelled {
+	if t.lowest.Z == nil || !(t.lowest.F < t.result.F-sameRidge) || t.result.Status == descent.StatusCancelled {
 		return false, nil
 	}
 	result, err := t.descendMore(ctx, Stage{Step: "lower"}, t.descents(), t.lowest)

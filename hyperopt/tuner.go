@@ -32,19 +32,17 @@ type tuner struct {
 	groups    [][]int   // rows that stay together in subsets; nil if all are on their own
 }
 
-// candidate is a point that one or more starts have reached.
+// candidate is a point that one or more starts have reached; F is over the rows of the last stage.
 type candidate struct {
-	descent.Start
-	f      float64 // over the rows of the last stage
-	starts int     // number of starts that led here
-	// drawn counts the random starts among them, spent what all of them took.
-	drawn int
-	spent descent.Evaluations
-	// left means that it was dropped; rows is the number of rows then, if not all.
-	left bool
-	rows int
+	Optimum
+	Metric descent.Metric // there, or nil
 	// added means that it takes part only with restarts, and same that it led to the optimum of another.
 	added, same bool
+}
+
+// reached is a candidate that a start has reached.
+func reached(z []float64, f float64, metric descent.Metric) candidate {
+	return candidate{Optimum: Optimum{Z: z, F: f, Starts: 1}, Metric: metric}
 }
 
 // total returns the counts of evaluations on a number of rows.
@@ -139,7 +137,7 @@ func (t *tuner) minimize(ctx context.Context, objectives []Session, stream strin
 		p.Objectives = append(p.Objectives, o)
 	}
 	for _, c := range from {
-		p.Starts = append(p.Starts, c.Start)
+		p.Starts = append(p.Starts, descent.Start{Z: c.Z, Metric: c.Metric})
 	}
 	if tell := s.Callback; tell != nil {
 		s.Callback = func(it descent.Iteration) {
@@ -168,8 +166,8 @@ func (t *tuner) record(s Stage, began time.Time) {
 
 // note keeps the lowest value over all rows outside of the descents.
 func (t *tuner) note(p descent.Point) {
-	if p.Z != nil && (t.lowest.Z == nil || p.F < t.lowest.f) {
-		t.lowest = candidate{Start: descent.Start{Z: p.Z}, f: p.F, starts: 1}
+	if p.Z != nil && (t.lowest.Z == nil || p.F < t.lowest.F) {
+		t.lowest = reached(p.Z, p.F, nil)
 	}
 }
 
