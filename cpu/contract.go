@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"context"
-	"fmt"
 
 	"gpfit/device"
 	"gpfit/kernel"
@@ -27,11 +26,8 @@ func invert(ctx context.Context, w *workspace, more float64) error {
 // Contract computes Σ⁻¹, unless it is already there, and contracts it with ∂K.
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) (err error) {
 	defer emptyIfStopped(&w.stage, &err)
-	if w.stage < stageFactored {
-		return device.ErrStage
-	}
-	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
-		return fmt.Errorf("cpu: %w", err)
+	if err := w.ready(stageFactored, adj.CheckSizes(w.n, diag, grad, prog)); err != nil {
+		return err
 	}
 	c := contraction{w: w, adj: adj, grad: grad, diag: diag}
 	if c.evaluators, err = w.bind(prog, theta); err != nil {
@@ -63,11 +59,8 @@ var _ device.BlockInverse = (*workspace)(nil)
 // InverseDiagonal copies the diagonal of Σ⁻¹ to dst. It computes Σ⁻¹ if necessary.
 func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) (err error) {
 	defer emptyIfStopped(&w.stage, &err)
-	if w.stage < stageFactored {
-		return device.ErrStage
-	}
-	if len(dst) != w.n {
-		return fmt.Errorf("cpu: diagonal of %d elements for n = %d", len(dst), w.n)
+	if err := w.ready(stageFactored, device.CheckColumns(dst, w.n, 1)); err != nil {
+		return err
 	}
 	if err := invert(ctx, w, 0); err != nil {
 		return err
@@ -81,11 +74,8 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) (err err
 // InverseBlocks copies diagonal blocks of Σ⁻¹ to b. It computes Σ⁻¹ if necessary.
 func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) (err error) {
 	defer emptyIfStopped(&w.stage, &err)
-	if w.stage < stageFactored {
-		return device.ErrStage
-	}
-	if err := b.Check(w.n); err != nil {
-		return fmt.Errorf("cpu: %w", err)
+	if err := w.ready(stageFactored, b.Check(w.n)); err != nil {
+		return err
 	}
 	if err := invert(ctx, w, 0); err != nil {
 		return err

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"context"
-	"fmt"
 
 	"gpfit/device"
 	"gpfit/kernel"
@@ -16,11 +15,8 @@ const manyVectors = 4
 // MultiplyDerivatives implements [device.DerivativeProducts].
 func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) (err error) {
 	defer emptyIfStopped(&w.stage, &err)
-	if err := device.CheckProducts(prog, w.n, vectors, m, dst); err != nil {
-		return fmt.Errorf("cpu: %w", err)
-	}
-	if w.matrix == nil {
-		return device.ErrStage
+	if err := w.ready(stageEmpty, device.CheckProducts(prog, w.n, vectors, m, dst)); err != nil {
+		return err
 	}
 	evaluators, err := w.bind(prog, theta)
 	if err != nil {
@@ -67,11 +63,8 @@ func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 // Whiten implements [device.DerivativeProducts].
 func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed bool) (err error) {
 	defer emptyIfStopped(&w.stage, &err)
-	if w.stage < stageFactored {
-		return device.ErrStage
-	}
-	if len(b) != w.n*m {
-		return fmt.Errorf("cpu: right-hand side of %d elements for %d×%d", len(b), w.n, m)
+	if err := w.ready(stageFactored, device.CheckColumns(b, w.n, m)); err != nil {
+		return err
 	}
 	return w.matrix.SolveTriangle(ctx, b, m, transposed)
 }

@@ -1,8 +1,7 @@
 package cpu
 
 import (
-	"fmt"
-
+	"gpfit/device"
 	"gpfit/kernel"
 )
 
@@ -14,10 +13,7 @@ type evaluators struct {
 
 // bind binds an evaluator of a program for each thread to theta, for points of d columns. It keeps them while the program is the same.
 func (e *evaluators) bind(threads, d int, prog *kernel.Program, theta []float64) ([]*kernel.Evaluator, error) {
-	if prog.D != d {
-		return nil, fmt.Errorf("cpu: kernel for %d columns on points with %d columns", prog.D, d)
-	}
-	if err := prog.CheckTheta(theta); err != nil {
+	if err := device.CheckProgram(prog, theta, d); err != nil {
 		return nil, err
 	}
 	if e.program != prog {

@@ -2,9 +2,7 @@ package cpu
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"slices"
 
 	"gpfit/device"
 	"gpfit/kernel"
@@ -20,11 +18,8 @@ func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 
 // Fill forms Σ in the lower triangle.
 func (w *workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
-	if w.matrix == nil {
-		return device.ErrStage
-	}
-	if len(noise) != 1 && len(noise) != w.n {
-		return fmt.Errorf("cpu: %d noise variances for %d points", len(noise), w.n)
+	if err := w.ready(stageEmpty, device.CheckNoise(noise, w.n)); err != nil {
+		return err
 	}
 	w.written = 0
 	if err := w.fillFrom(ctx, 0, prog, theta, noise); err != nil {
@@ -124,8 +119,8 @@ func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
 	}
 	for i := r0; i < r1; i++ {
 		row := src[(i-r0)*w.n : (i-r0)*w.n+i+1]
-		if !(row[i] > 0) || slices.ContainsFunc(row, func(v float64) bool { return v-v != 0 }) {
-			return &device.NonFiniteError{What: "Cholesky factor", Row: i, Col: -1}
+		if err := device.CheckFactorRow(row, i); err != nil {
+			return err
 		}
 		w.matrix.SetFactorRow(i, row)
 	}
@@ -141,24 +136,19 @@ func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
 // Solve overwrites b by Σ⁻¹b.
 func (w *workspace) Solve(ctx context.Context, b []float64, m int) (err error) {
 	defer emptyIfStopped(&w.stage, &err)
-	if w.stage < stageFactored {
-		return device.ErrStage
-	}
-	if len(b) < w.n*m {
-		return fmt.Errorf("cpu: right-hand side of %d elements for %d×%d", len(b), w.n, m)
+	if err := w.ready(stageFactored, device.CheckColumns(b, w.n, m)); err != nil {
+		return err
 	}
 	return w.matrix.SolveEquations(ctx, b, m)
 }
 
 // ExtendFactor implements [device.FactorExtender].
 func (w *workspace) ExtendFactor(ctx context.Context, prog *kernel.Program, theta, noise []float64, known int) error {
-	switch {
-	case w.matrix == nil || w.written != known:
+	if w.written != known {
 		return device.ErrStage
-	case known < 0 || known > w.n:
-		return fmt.Errorf("cpu: %d known rows of a factor of %d", known, w.n)
-	case len(noise) != 1 && len(noise) != w.n:
-		return fmt.Errorf("cpu: %d noise variances for %d points", len(noise), w.n)
+	}
+	if err := w.ready(stageEmpty, device.CheckNoise(noise, w.n)); err != nil {
+		return err
 	}
 	w.written = 0
 	if known == w.n {

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"context"
-	"fmt"
 
 	"gpfit/cpu/spd"
 	"gpfit/device"
@@ -14,8 +13,8 @@ import (
 // of one point in a row of n numbers, which stays in its cache, and multiplies it by
 // the weights, in the order of Predict with variances.
 func predictMeans(ctx context.Context, engine *spd.Engine, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error {
-	if err := device.CheckPrediction(x, xs, alpha, mean, nil); err != nil {
-		return fmt.Errorf("cpu: %w", err)
+	if err := argumentError(device.CheckPrediction(x, xs, alpha, mean, nil)); err != nil {
+		return err
 	}
 	tasks := (xs.N + tileRows - 1) / tileRows
 	threads := max(1, min(engine.Threads(), tasks))

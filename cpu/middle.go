@@ -5,7 +5,6 @@ import (
 
 	"gpfit/cpu/spd"
 	"gpfit/device"
-	"gpfit/internal/hostmem"
 )
 
 // middleRows returns the number of rows of the middle term formed at a time, a multiple of
@@ -42,9 +41,8 @@ func (c *contraction) makeMiddle() error {
 	if w.middle[0] != nil {
 		return nil
 	}
-	need, free := 8*middleElements(w.engine, w.n), hostmem.Free()
-	if free > 0 && need > free {
-		return &device.MemoryError{Plan: device.Plan{N: w.n, D: w.x.D}, Where: "host", Need: need, Free: free, What: middleTerm}
+	if err := device.CheckHost(w.n, w.x.D, 8*middleElements(w.engine, w.n), middleTerm); err != nil {
+		return err
 	}
 	rows := min(w.n, middleRows(w.n))
 	w.middle = [2]*spd.RowBlock{w.matrix.NewRowBlock(rows), w.matrix.NewRowBlock(rows)}

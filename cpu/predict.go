@@ -6,7 +6,6 @@ import (
 
 	"gpfit/cpu/spd"
 	"gpfit/device"
-	"gpfit/internal/hostmem"
 	"gpfit/kernel"
 )
 
@@ -17,11 +16,8 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	if reduction == nil {
 		return predictMeans(ctx, w.engines.all, w.x, prog, theta, alpha, xs, mean)
 	}
-	if w.stage < stageFactored {
-		return device.ErrStage
-	}
-	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
-		return fmt.Errorf("cpu: %w", err)
+	if err := w.ready(stageFactored, device.CheckPrediction(w.x, xs, alpha, mean, reduction)); err != nil {
+		return err
 	}
 	evaluators, err := w.bind(prog, theta)
 	if err != nil {
@@ -44,22 +40,18 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 // PredictCovariance solves L·V = K*ᵀ in groups of vectors, a vector for each point, and writes VᵀV.
 func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) (err error) {
 	defer emptyIfStopped(&w.stage, &err)
-	if w.stage < stageFactored {
-		return device.ErrStage
+	if err := w.ready(stageFactored, device.CheckCovariance(w.x, xs, reduction)); err != nil {
+		return err
 	}
 	m := xs.N
-	if xs.D != w.x.D || len(reduction) != m*m {
-		return fmt.Errorf("cpu: covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
-	}
 	evaluators, err := w.bind(prog, theta)
 	if err != nil || m == 0 {
 		return err
 	}
 	width := w.matrix.Width()
 	groups := (m + width - 1) / width
-	need, free := 8*int64(groups)*int64(width)*int64(w.n), hostmem.Free()
-	if free > 0 && need > free {
-		return &device.MemoryError{Plan: device.Plan{N: w.n, D: w.x.D}, Where: "host", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
+	if err := device.CheckHost(w.n, w.x.D, 8*int64(groups)*int64(width)*int64(w.n), fmt.Sprintf("the covariance of %d predictions", m)); err != nil {
+		return err
 	}
 	w.Begin("predict", float64(w.n)*float64(m)*float64(w.n+m))
 	vs := make([]*spd.Vectors, groups)

@@ -81,8 +81,8 @@ func (b *tileBank) Lanes() int { return len(b.lanes) }
 
 // Bind implements [tiling.Bank].
 func (b *tileBank) Bind(to tiling.Binding) error {
-	if len(to.Noise) != 1 && len(to.Noise) != b.x.N {
-		return fmt.Errorf("cpu: %d noise variances for %d points", len(to.Noise), b.x.N)
+	if err := argumentError(device.CheckNoise(to.Noise, b.x.N)); err != nil {
+		return err
 	}
 	if a := to.Adjoint; a != nil && len(a.Vectors) != b.x.N*len(a.Outer) {
 		return fmt.Errorf("cpu: contraction with %d elements of %d vectors for n = %d", len(a.Vectors), len(a.Outer), b.x.N)

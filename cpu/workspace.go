@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"gpfit/cpu/spd"
@@ -136,6 +137,23 @@ func (w *workspace) LimitThreads(n int) {
 	if w.matrix != nil {
 		w.matrix.Engine = w.engine
 	}
+}
+
+// ready returns an error if a call cannot begin: the matrix has not reached the stage that it needs, or the arguments are
+// invalid.
+func (w *workspace) ready(needs stage, invalid error) error {
+	if w.matrix == nil || w.stage < needs {
+		return device.ErrStage
+	}
+	return argumentError(invalid)
+}
+
+// argumentError returns the error for invalid arguments, nil if they are valid.
+func argumentError(invalid error) error {
+	if invalid == nil {
+		return nil
+	}
+	return fmt.Errorf("cpu: %w", invalid)
 }
 
 // emptyIfStopped resets a workspace to its state before Fill if err is a context

@@ -2,7 +2,6 @@ package device
 
 import (
 	"context"
-	"fmt"
 
 	"gpfit/kernel"
 )
@@ -27,13 +26,4 @@ type DerivativeProducts interface {
 type QuickForming interface {
 	// FormsQuickly reports whether it does.
 	FormsQuickly() bool
-}
-
-// CheckProducts returns an error if the arguments of [DerivativeProducts] do not fit n points and
-// the program.
-func CheckProducts(prog *kernel.Program, n int, vectors []float64, m int, dst []float64) error {
-	if m < 0 || len(vectors) != n*m || len(dst) != n*m*prog.NumParams {
-		return fmt.Errorf("products of %d elements of %d vectors with %d results for n = %d, %d parameters", len(vectors), m, len(dst), n, prog.NumParams)
-	}
-	return nil
 }

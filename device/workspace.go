@@ -188,15 +188,6 @@ func (a Adjoint) CheckSizes(n int, diag, grad []float64, prog *kernel.Program) e
 	return nil
 }
 
-// CheckPrediction returns an error if the arguments of a Predict for points x do not fit.
-func CheckPrediction(x, xs *kernel.Points, alpha, mean, reduction []float64) error {
-	if xs.D != x.D || len(alpha)%x.N != 0 || len(mean) != len(alpha)/x.N*xs.N || reduction != nil && len(reduction) != xs.N {
-		return fmt.Errorf("prediction at %d points of %d columns with %d weights, %d means and %d variances, n = %d, d = %d",
-			xs.N, xs.D, len(alpha), len(mean), len(reduction), x.N, x.D)
-	}
-	return nil
-}
-
 // Progress is the progress of a call.
 type Progress struct {
 	// Stage names the call: "factor", "gradient" (and the inverse) or "predict".

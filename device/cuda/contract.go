@@ -16,9 +16,7 @@ var _ device.BlockInverse = (*Workspace)(nil)
 func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
 	c := contraction{Workspace: w, adj: adj}
 	prepare := func() {
-		if err := adj.CheckSizes(int(w.n), diag, grad, prog); err != nil {
-			w.fail(argumentf("%v", err))
-		}
+		w.check(adj.CheckSizes(int(w.n), diag, grad, prog))
 		if !w.bind(prog, theta) || !w.program.bindGradient(&w.queue, &w.memory, theta) {
 			return
 		}
@@ -216,8 +214,7 @@ func middleFlops(n, width int64) float64 {
 // InverseBlocks copies diagonal blocks of Σ⁻¹ to b, after forming Σ⁻¹ if necessary.
 func (w *Workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
 	return w.do(ctx, stageFactored, func() {
-		if err := b.Check(int(w.n)); err != nil {
-			w.fail(argumentf("%v", err))
+		if w.check(b.Check(int(w.n))); w.err != nil {
 			return
 		}
 		invert(w, 0)

@@ -13,9 +13,7 @@ import (
 // a time. The host computes the derivatives from the sums.
 func (w *Workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
 	return w.do(ctx, stageEmpty, func() {
-		if err := device.CheckProducts(prog, int(w.n), vectors, m, dst); err != nil {
-			w.fail(argumentf("%v", err))
-		}
+		w.check(device.CheckProducts(prog, int(w.n), vectors, m, dst))
 		if w.poll(); m == 0 || !w.bind(prog, theta) || !w.program.bindGradient(&w.queue, &w.memory, theta) {
 			return
 		}

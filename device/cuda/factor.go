@@ -29,9 +29,7 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 
 // fill is [Workspace.Fill] on the thread.
 func fill(w *Workspace, prog *kernel.Program, theta, noise []float64) {
-	if len(noise) != 1 && int64(len(noise)) != w.n {
-		w.fail(argumentf("%d noise variances for %d points", len(noise), w.n))
-	}
+	w.check(device.CheckNoise(noise, int(w.n)))
 	if !w.bind(prog, theta) {
 		return
 	}

@@ -3,6 +3,7 @@ package cuda
 import (
 	"context"
 
+	"gpfit/device"
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/mathlib"
 	"gpfit/device/cuda/waves"
@@ -11,8 +12,7 @@ import (
 // InverseDiagonal copies the diagonal of Σ⁻¹ to dst, after forming it if necessary.
 func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 	return w.do(ctx, stageFactored, func() {
-		if int64(len(dst)) != w.n {
-			w.fail(argumentf("diagonal of %d elements for n = %d", len(dst), w.n))
+		if w.check(device.CheckColumns(dst, int(w.n), 1)); w.err != nil {
 			return
 		}
 		invert(w, 0)

@@ -17,8 +17,7 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		needs = stageFactored
 	}
 	return w.do(ctx, needs, func() {
-		if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
-			w.fail(argumentf("%v", err))
+		if w.check(device.CheckPrediction(w.x, xs, alpha, mean, reduction)); w.err != nil {
 			return
 		}
 		if xs.N == 0 || !w.bind(prog, theta) {
@@ -86,9 +85,7 @@ func (p prediction) crossCovariances(r0, r1 int64, out kernels.Matrix) {
 func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
 	return w.do(ctx, stageFactored, func() {
 		m := int64(xs.N)
-		if xs.D != w.x.D || int64(len(reduction)) != m*m {
-			w.fail(argumentf("covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D))
-		}
+		w.check(device.CheckCovariance(w.x, xs, reduction))
 		if !w.bind(prog, theta) || m == 0 {
 			return
 		}

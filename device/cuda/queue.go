@@ -38,6 +38,13 @@ func (q *queue) then(f func() error) {
 // fail records an error, unless there was one.
 func (q *queue) fail(err error) { q.then(func() error { return err }) }
 
+// check records the error of invalid arguments, if it is one.
+func (q *queue) check(invalid error) {
+	if invalid != nil {
+		q.fail(argumentf("%v", invalid))
+	}
+}
+
 // perform runs calls on the device's thread, which leave their error in the queue, and translates the error for a plan.
 func (q *queue) perform(plan device.Plan, calls func()) error {
 	return q.gpu.translate(q.gpu.do(func() error {

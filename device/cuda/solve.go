@@ -63,9 +63,7 @@ func (w *Workspace) Whiten(ctx context.Context, b []float64, m int, transpose bo
 // solveEach overwrites b, n×m, by the solutions with L, or Lᵀ, for one op after the other.
 func (w *Workspace) solveEach(ctx context.Context, b []float64, m int, ops ...mathlib.Transpose) error {
 	return w.do(ctx, stageFactored, func() {
-		if int64(len(b)) < w.n*int64(m) {
-			w.fail(argumentf("right-hand side of %d elements for %d×%d", len(b), w.n, m))
-		}
+		w.check(device.CheckColumns(b, int(w.n), m))
 		if w.poll(); w.err != nil || m == 0 {
 			return
 		}
@@ -104,12 +102,7 @@ func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
 	return withRows(w, stageEmpty, r0, r1, func(rows kernels.Matrix) {
 		w.stage, w.logs = stageEmpty, nil
 		for i := r0; i < r1; i++ {
-			row := src[int64(i-r0)*w.n:]
-			for _, v := range row[:i+1] {
-				if v-v != 0 || !(row[i] > 0) {
-					w.fail(&device.NonFiniteError{What: "Cholesky factor", Row: i, Col: -1})
-				}
-			}
+			w.fail(device.CheckFactorRow(src[int64(i-r0)*w.n:][:i+1], i))
 		}
 		w.upload(rows.A, src[:int64(r1-r0)*w.n])
 		w.run(kernels.WriteRows(w.matrix, w.n, int64(r0), int64(r1), rows))

@@ -14,9 +14,7 @@ func (b *tileBank) Bind(to tiling.Binding) error {
 	return b.do(func() {
 		n := b.x.N
 		b.bound = tiling.Binding{}
-		if len(to.Noise) != 1 && len(to.Noise) != n {
-			b.fail(argumentf("%d noise variances for %d points", len(to.Noise), n))
-		}
+		b.check(device.CheckNoise(to.Noise, n))
 		if !b.program.bind(&b.queue, &b.memory, b.x, to.Program, to.Theta) {
 			return
 		}

@@ -264,12 +264,7 @@ type function struct {
 // bind selects the program for the following calls and copies its uniforms at θ to the
 // device. It reports whether that succeeded.
 func (p *program) bind(q *queue, m *memory, x *kernel.Points, prog *kernel.Program, theta []float64) bool {
-	if prog.D != x.D {
-		q.fail(argumentf("kernel for %d columns on points of %d", prog.D, x.D))
-	}
-	if err := prog.CheckTheta(theta); err != nil {
-		q.fail(argumentf("%v", err))
-	}
+	q.check(device.CheckProgram(prog, theta, x.D))
 	if q.err == nil && p.of != prog {
 		p.of, p.gradient.Kernel, q.generated = nil, nil, map[string]*driver.Function{}
 		if p.value.compile(q, m, prog, ptx.New); q.err == nil {

@@ -9,17 +9,16 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/internal/hostmem"
 	"gpfit/kernel"
 )
 
 // InverseDiagonal copies the diagonal of Σ⁻¹.
 func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
-	if err := invert(ctx, w, 0); err != nil {
+	if err := argumentError(device.CheckColumns(dst, w.n, 1)); err != nil {
 		return err
 	}
-	if len(dst) != w.n {
-		return fmt.Errorf("textbook: diagonal of %d elements for n = %d", len(dst), w.n)
+	if err := invert(ctx, w, 0); err != nil {
+		return err
 	}
 	for i := range dst {
 		dst[i] = w.inverse[i*w.n+i]
@@ -29,11 +28,11 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 
 // InverseBlocks copies blocks of Σ⁻¹.
 func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
-	if err := invert(ctx, w, 0); err != nil {
+	if err := argumentError(b.Check(w.n)); err != nil {
 		return err
 	}
-	if err := b.Check(w.n); err != nil {
-		return fmt.Errorf("textbook: %w", err)
+	if err := invert(ctx, w, 0); err != nil {
+		return err
 	}
 	return b.Each(func(first, m int, elements []float64) error {
 		for i := range m {
@@ -45,11 +44,8 @@ func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
 
 // Contract forms G some rows at a time and contracts it with ∂K.
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	if w.stage < factored {
-		return device.ErrStage
-	}
-	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
-		return fmt.Errorf("textbook: %w", err)
+	if err := w.ready(factored, adj.CheckSizes(w.n, diag, grad, prog)); err != nil {
+		return err
 	}
 	e, err := evaluator(w.x, prog, theta)
 	if err != nil {
@@ -109,11 +105,8 @@ func (w *matrices) weighInverse(adj device.Adjoint, i0, i1 int, out []float64) {
 
 // MultiplyDerivatives contracts each row of ∂K with each vector.
 func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
-	if w.x == nil {
-		return device.ErrStage
-	}
-	if err := device.CheckProducts(prog, w.n, vectors, m, dst); err != nil {
-		return fmt.Errorf("textbook: %w", err)
+	if err := w.ready(empty, device.CheckProducts(prog, w.n, vectors, m, dst)); err != nil {
+		return err
 	}
 	e, err := evaluator(w.x, prog, theta)
 	if err != nil {
@@ -139,8 +132,8 @@ var _ device.MeanPredictor = gonum{}
 
 // PredictMeans implements [device.MeanPredictor].
 func (gonum) PredictMeans(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error {
-	if err := device.CheckPrediction(x, xs, alpha, mean, nil); err != nil {
-		return fmt.Errorf("textbook: %w", err)
+	if err := argumentError(device.CheckPrediction(x, xs, alpha, mean, nil)); err != nil {
+		return err
 	}
 	e, err := evaluator(x, prog, theta)
 	if err != nil {
@@ -177,8 +170,8 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		}
 		return gonum{}.PredictMeans(ctx, w.x, prog, theta, alpha, xs, mean)
 	}
-	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
-		return fmt.Errorf("textbook: %w", err)
+	if err := argumentError(device.CheckPrediction(w.x, xs, alpha, mean, reduction)); err != nil {
+		return err
 	}
 	e, err := evaluator(w.x, prog, theta)
 	if err != nil {
@@ -214,16 +207,15 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if w.stage < factored {
 		return device.ErrStage
 	}
-	if xs.D != w.x.D || len(reduction) != m*m {
-		return fmt.Errorf("textbook: covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
+	if err := argumentError(device.CheckCovariance(w.x, xs, reduction)); err != nil {
+		return err
 	}
 	e, err := evaluator(w.x, prog, theta)
 	if err != nil || m == 0 {
 		return err
 	}
-	need, free := 8*int64(m)*int64(w.n), hostmem.Free()
-	if free > 0 && need > free {
-		return &device.MemoryError{Plan: gonum{}.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
+	if err := device.CheckHost(w.n, w.x.D, 8*int64(m)*int64(w.n), fmt.Sprintf("the covariance of %d predictions", m)); err != nil {
+		return err
 	}
 	if err := w.begin(ctx, "predict", float64(w.n)*float64(m)*float64(w.n+m)); err != nil {
 		return err

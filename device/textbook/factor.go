@@ -71,6 +71,23 @@ func (w *workspace) Close() error {
 	return nil
 }
 
+// ready returns an error if a call cannot begin: the matrices have not reached the stage that it needs, or the arguments are
+// invalid.
+func (w *workspace) ready(needs stage, invalid error) error {
+	if w.x == nil || w.stage < needs {
+		return device.ErrStage
+	}
+	return argumentError(invalid)
+}
+
+// argumentError returns the error for invalid arguments, nil if they are valid.
+func argumentError(invalid error) error {
+	if invalid == nil {
+		return nil
+	}
+	return fmt.Errorf("textbook: %w", invalid)
+}
+
 // begin begins a call that needs L and takes flops operations.
 func (w *workspace) begin(ctx context.Context, stage string, flops float64) error {
 	if w.stage < factored {
@@ -95,10 +112,7 @@ func (w *workspace) poll(ctx context.Context) error {
 }
 
 func evaluator(x *kernel.Points, prog *kernel.Program, theta []float64) (*kernel.Evaluator, error) {
-	if prog.D != x.D {
-		return nil, fmt.Errorf("textbook: kernel for %d columns on points of %d", prog.D, x.D)
-	}
-	if err := prog.CheckTheta(theta); err != nil {
+	if err := device.CheckProgram(prog, theta, x.D); err != nil {
 		return nil, err
 	}
 	e := kernel.NewEvaluator(prog)
@@ -136,11 +150,8 @@ func (w *workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 
 // fill forms the rows of Σ from first on.
 func fill(ctx context.Context, w *workspace, first int, prog *kernel.Program, theta, noise []float64) error {
-	if w.x == nil {
-		return device.ErrStage
-	}
-	if len(noise) != 1 && len(noise) != w.n {
-		return fmt.Errorf("textbook: %d noise variances for %d points", len(noise), w.n)
+	if err := w.ready(empty, device.CheckNoise(noise, w.n)); err != nil {
+		return err
 	}
 	e, err := evaluator(w.x, prog, theta)
 	if err != nil {
@@ -252,11 +263,11 @@ func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed b
 
 // solveEach overwrites the rows of X, the columns of b, by X·L⁻ᵀ or X·L⁻¹ for one op after the other.
 func (w *workspace) solveEach(ctx context.Context, b []float64, m int, ops ...blas.Transpose) error {
-	if err := w.begin(ctx, "", 0); err != nil {
+	if err := w.ready(factored, device.CheckColumns(b, w.n, m)); err != nil {
 		return err
 	}
-	if len(b) < m*w.n {
-		return fmt.Errorf("textbook: right-hand side of %d elements for %d×%d", len(b), w.n, m)
+	if err := w.poll(ctx); err != nil {
+		return err
 	}
 	for _, op := range ops {
 		blas64.Trsm(blas.Right, op, 1, w.lower(0, w.n), w.general(b, 0, m, 0, w.n))
@@ -323,8 +334,8 @@ func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
 	w.stage = empty
 	for i := r0; i < r1; i++ {
 		row := src[(i-r0)*w.n:][:i+1]
-		if !(row[i] > 0) || slices.ContainsFunc(row, func(v float64) bool { return v-v != 0 }) {
-			return &device.NonFiniteError{What: "Cholesky factor", Row: i, Col: -1}
+		if err := device.CheckFactorRow(row, i); err != nil {
+			return err
 		}
 		copy(w.l[i*w.n:], row)
 	}

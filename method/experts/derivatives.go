@@ -1,8 +1,8 @@
 package experts
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 
 	"gpfit/device"
 	"gpfit/internal/matrixrows"
@@ -32,11 +32,8 @@ func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 
 // Whiten implements [device.DerivativeProducts].
 func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed bool) error {
-	if err := w.stage(); err != nil {
+	if err := cmp.Or(w.stage(), device.CheckColumns(b, w.x.N, m)); err != nil {
 		return err
-	}
-	if len(b) != m*w.x.N {
-		return fmt.Errorf("experts: %d numbers for %d columns of %d points", len(b), m, w.x.N)
 	}
 	return w.eachPart(ctx, b, func(e *expert, own []float64) error {
 		c, err := products(e)

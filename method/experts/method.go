@@ -96,9 +96,6 @@ func Blocks(s device.State, x *kernel.Points) ([][]int, error) {
 	return out, nil
 }
 
-// Exact returns false.
-func (Method) Exact() bool { return false }
-
 // MaxRows returns 0: how many rows fit depends on the number of experts.
 func (Method) MaxRows(int64) int { return 0 }
 

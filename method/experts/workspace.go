@@ -3,7 +3,6 @@ package experts
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -134,8 +133,8 @@ func square(e *expert) float64 { n := float64(len(e.rows)); return n * n }
 
 // Form implements [device.Workspace].
 func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
-	if len(noise) != 1 && len(noise) != w.x.N {
-		return fmt.Errorf("experts: %d noise variances for %d points", len(noise), w.x.N)
+	if err := device.CheckNoise(noise, w.x.N); err != nil {
+		return err
 	}
 	err := w.each(ctx, cube, func(_ int, e *expert) error {
 		own := noise
@@ -167,11 +166,8 @@ func (w *workspace) LogDet() (value, stdErr float64, err error) {
 
 // Solve implements [device.Workspace].
 func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
-	if err := w.stage(); err != nil {
+	if err := cmp.Or(w.stage(), device.CheckColumns(b, w.x.N, m)); err != nil {
 		return err
-	}
-	if len(b) != m*w.x.N {
-		return fmt.Errorf("experts: %d numbers for %d columns of %d points", len(b), m, w.x.N)
 	}
 	return w.eachPart(ctx, b, func(e *expert, own []float64) error { return e.ws.Solve(ctx, own, m) })
 }
@@ -222,11 +218,8 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 
 // InverseDiagonal implements [device.InverseDiagonal].
 func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
-	if err := w.stage(); err != nil {
+	if err := cmp.Or(w.stage(), device.CheckColumns(dst, w.x.N, 1)); err != nil {
 		return err
-	}
-	if len(dst) != w.x.N {
-		return fmt.Errorf("experts: diagonal of %d elements for %d points", len(dst), w.x.N)
 	}
 	return w.each(ctx, cube, func(_ int, e *expert) error {
 		inverse, err := device.Capability[device.InverseDiagonal](e.ws, "the diagonal of the inverse, which leave-one-out needs")

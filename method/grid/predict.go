@@ -8,7 +8,6 @@ import (
 	"gpfit/device"
 	"gpfit/kernel"
 	"gpfit/kernel/vec"
-	"gpfit/method/internal/hostmethod"
 )
 
 // pointNumbers limits the numbers of a block of predictions.
@@ -123,7 +122,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 		return err
 	}
 	lines := w.axes[0].after
-	if err := hostmethod.CheckRoom(m, 16*int64(m)*int64(lines), w.N, w.Points.D); err != nil {
+	if err := w.CheckRoom(m, 16*int64(m)*int64(lines)); err != nil {
 		return err
 	}
 	each := float64(m) * float64(m) * float64(lines)

@@ -2,7 +2,6 @@ package merged
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"gpfit/device"
@@ -42,11 +41,8 @@ func (w *weights) between(i, j, anchor int) float64 {
 
 // InverseBlocks implements [device.BlockInverse]: E·(Σ_u⁻¹)_FF·Eᵀ + B_FF for folds F of whole groups.
 func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
-	if w.weights == nil {
-		return device.ErrStage
-	}
-	if err := b.Check(w.N()); err != nil {
-		return fmt.Errorf("merged: %w", err)
+	if err := w.ready(b.Check(w.N())); err != nil {
+		return err
 	}
 	ends, err := wholeFolds(w.groups, b.Ends)
 	if err == nil {

@@ -2,7 +2,6 @@ package merged
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"gpfit/device"
@@ -11,11 +10,8 @@ import (
 
 // InverseDiagonal implements [device.InverseDiagonal]: (Σ⁻¹)_ii = B_ii + e_i²·(Σ_u⁻¹)_gg.
 func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
-	if w.weights == nil {
-		return device.ErrStage
-	}
-	if len(dst) != w.N() {
-		return fmt.Errorf("merged: diagonal of %d elements for n = %d", len(dst), w.N())
+	if err := w.ready(device.CheckColumns(dst, w.N(), 1)); err != nil {
+		return err
 	}
 	if err := w.invert(ctx); err != nil {
 		return err
@@ -39,11 +35,8 @@ func (w *workspace) invert(ctx context.Context) error {
 
 // Contract implements [device.Workspace].
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	if w.weights == nil {
-		return device.ErrStage
-	}
-	if err := adj.CheckSizes(w.N(), diag, grad, prog); err != nil {
-		return fmt.Errorf("merged: %w", err)
+	if err := w.ready(adj.CheckSizes(w.N(), diag, grad, prog)); err != nil {
+		return err
 	}
 	own, err := w.adjoint(ctx, adj)
 	if err != nil {

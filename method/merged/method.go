@@ -115,8 +115,8 @@ type withMeans struct {
 
 // PredictMeans implements [device.MeanPredictor] with the different points.
 func (p withMeans) PredictMeans(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error {
-	if err := device.CheckPrediction(x, xs, alpha, mean, nil); err != nil {
-		return fmt.Errorf("merged: %w", err)
+	if err := argumentError(device.CheckPrediction(x, xs, alpha, mean, nil)); err != nil {
+		return err
 	}
 	g := groupsOf(x)
 	return p.on.PredictMeans(ctx, g.points(x), prog, theta, g.sums(alpha), xs, mean)

@@ -99,8 +99,8 @@ func (w *workspace) Close() error {
 
 // Form implements [device.Workspace].
 func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) (err error) {
-	if len(noise) != 1 && len(noise) != w.N() {
-		return fmt.Errorf("merged: %d noise variances for %d points", len(noise), w.N())
+	if err := argumentError(device.CheckNoise(noise, w.N())); err != nil {
+		return err
 	}
 	w.diagonal, w.blocks = nil, nil
 	if w.weights, err = w.groups.weigh(noise); err != nil {
@@ -136,7 +136,7 @@ func (w *workspace) LogDet() (value, stdErr float64, err error) {
 
 // Solve implements [device.Workspace].
 func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
-	if err := w.checkSides(b, m); err != nil {
+	if err := w.ready(device.CheckColumns(b, w.N(), m)); err != nil {
 		return err
 	}
 	means := w.weights.divide(b, m)
@@ -147,22 +147,27 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 	return nil
 }
 
-// checkSides returns an error if Σ is not there or b does not have m columns.
-func (w *workspace) checkSides(b []float64, m int) error {
+// ready returns an error if a call cannot begin: Σ is not there, or the arguments are invalid.
+func (w *workspace) ready(invalid error) error {
 	if w.weights == nil {
 		return device.ErrStage
 	}
-	if m < 0 || len(b) != m*w.N() {
-		return fmt.Errorf("merged: %d numbers for %d columns of %d points", len(b), m, w.N())
+	return argumentError(invalid)
+}
+
+// argumentError returns the error for invalid arguments, nil if they are valid.
+func argumentError(invalid error) error {
+	if invalid == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("merged: %w", invalid)
 }
 
 // Predict implements [device.Workspace]. The covariances of the points of a group with another one
 // are equal, so that their weights add up, and k*ᵀΣ⁻¹k* = k*_uᵀΣ_u⁻¹k*_u.
 func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
-	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
-		return fmt.Errorf("merged: %w", err)
+	if err := argumentError(device.CheckPrediction(w.x, xs, alpha, mean, reduction)); err != nil {
+		return err
 	}
 	return w.inner.Predict(ctx, prog, theta, w.groups.sums(alpha), xs, mean, reduction)
 }
@@ -176,8 +181,8 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 // MultiplyDerivatives implements [device.DerivativeProducts]: a product has equal elements in the
 // rows of a group, and the elements of a vector add up.
 func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
-	if err := device.CheckProducts(prog, w.N(), vectors, m, dst); err != nil {
-		return fmt.Errorf("merged: %w", err)
+	if err := argumentError(device.CheckProducts(prog, w.N(), vectors, m, dst)); err != nil {
+		return err
 	}
 	products := make([]float64, w.groups.u()*m*prog.NumParams)
 	if err := w.inner.MultiplyDerivatives(ctx, prog, theta, w.groups.sums(vectors), m, products); err != nil {
@@ -190,7 +195,7 @@ func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 // Whiten implements [device.DerivativeProducts]. L⁻¹ has the rows of L_u⁻¹Eᵀ and the contrasts of
 // [weights.contrasts], which are independent of the weighted means: L⁻¹ΣL⁻ᵀ = I.
 func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed bool) error {
-	if err := w.checkSides(b, m); err != nil {
+	if err := w.ready(device.CheckColumns(b, w.N(), m)); err != nil {
 		return err
 	}
 	n, u := w.N(), w.groups.u()

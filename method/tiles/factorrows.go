@@ -2,7 +2,6 @@ package tiles
 
 import (
 	"context"
-	"slices"
 
 	"gpfit/device"
 	"gpfit/device/tiling"
@@ -72,8 +71,8 @@ func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
 			}
 		}
 		from := src[(r-r0)*w.n:][:r+1]
-		if !(from[r] > 0) || slices.ContainsFunc(from, func(v float64) bool { return v-v != 0 }) {
-			return &device.NonFiniteError{What: "Cholesky factor", Row: r, Col: -1}
+		if err := device.CheckFactorRow(from, r); err != nil {
+			return err
 		}
 		row := w.block[(r-i*w.order)*w.side*w.order:][:w.side*w.order]
 		row[r] = 0

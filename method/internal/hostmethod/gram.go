@@ -7,12 +7,11 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
-	"gpfit/internal/hostmem"
 )
 
 // Joint writes the covariance of predictions at m points: the products of the rows of K*ᵀL⁻ᵀ, m×N, which whiten computes.
 func (s *State) Joint(m int, reduction []float64, whiten func(rows []float64) error) error {
-	if err := CheckRoom(m, 8*int64(m)*int64(s.N), s.N, s.Points.D); err != nil {
+	if err := s.CheckRoom(m, 8*int64(m)*int64(s.N)); err != nil {
 		return err
 	}
 	rows := make([]float64, m*s.N)
@@ -37,12 +36,8 @@ func gram(m, n int, rows, dst []float64) {
 	}
 }
 
-// CheckRoom returns a [*device.MemoryError] if the host has too little memory for what the covariance of m predictions from n
-// points of d columns needs.
-func CheckRoom(m int, need int64, n, d int) error {
-	have := hostmem.Free()
-	if have == 0 || need <= have {
-		return nil
-	}
-	return &device.MemoryError{Plan: device.Plan{N: n, D: d}, Where: "host", Need: need, Free: have, What: fmt.Sprintf("the covariance of %d predictions", m)}
+// CheckRoom returns a [*device.MemoryError] if the host has too little memory for what the covariance of m predictions needs, in
+// bytes.
+func (s *State) CheckRoom(m int, need int64) error {
+	return device.CheckHost(s.N, s.Points.D, need, fmt.Sprintf("the covariance of %d predictions", m))
 }

@@ -125,14 +125,11 @@ func (w *Workspace) ready(ctx context.Context, formed bool, invalid error, prog 
 	if w.engine == nil || formed && !w.formed {
 		return device.ErrStage
 	}
-	if invalid == nil && prog != nil && prog.D != w.Points.D {
-		invalid = fmt.Errorf("kernel for %d columns on points of %d", prog.D, w.Points.D)
-	}
 	if invalid != nil {
 		return fmt.Errorf("%s: %w", w.Method(), invalid)
 	}
 	if prog != nil {
-		if err := prog.CheckTheta(theta); err != nil {
+		if err := device.CheckProgram(prog, theta, w.Points.D); err != nil {
 			return err
 		}
 	}
@@ -164,11 +161,7 @@ func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 // CheckForm returns an error if the arguments of Form do not fit the points or the method. Σ is not there afterwards.
 func (w *Workspace) CheckForm(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
 	w.formed = false
-	var invalid error
-	if len(noise) != 1 && len(noise) != w.N() {
-		invalid = fmt.Errorf("%d noise variances for %d points", len(noise), w.N())
-	}
-	if err := w.ready(ctx, false, invalid, prog, theta); err != nil {
+	if err := w.ready(ctx, false, device.CheckNoise(noise, w.N()), prog, theta); err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(noise, func(v float64) bool { return v-v != 0 }); i >= 0 {
@@ -178,17 +171,9 @@ func (w *Workspace) CheckForm(ctx context.Context, prog *kernel.Program, theta, 
 	return w.limits.Refuse(device.Workload{NoiseByRow: differs})
 }
 
-// checkColumns returns an error if b does not have m columns.
-func (w *Workspace) checkColumns(b []float64, m int) error {
-	if m < 0 || len(b) != m*w.N() {
-		return fmt.Errorf("%d numbers for %d columns of %d points", len(b), m, w.N())
-	}
-	return nil
-}
-
 // Solve implements [device.Workspace].
 func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
-	if err := w.ready(ctx, true, w.checkColumns(b, m), nil, nil); err != nil {
+	if err := w.ready(ctx, true, device.CheckColumns(b, w.N(), m), nil, nil); err != nil {
 		return err
 	}
 	return w.ended(ctx, w.engine.Solve(ctx, b, m))
@@ -196,7 +181,7 @@ func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
 
 // Whiten implements [device.DerivativeProducts].
 func (w *Workspace) Whiten(ctx context.Context, b []float64, m int, transposed bool) error {
-	if err := w.ready(ctx, true, w.checkColumns(b, m), nil, nil); err != nil {
+	if err := w.ready(ctx, true, device.CheckColumns(b, w.N(), m), nil, nil); err != nil {
 		return err
 	}
 	return w.ended(ctx, w.engine.(device.DerivativeProducts).Whiten(ctx, b, m, transposed))
@@ -204,7 +189,7 @@ func (w *Workspace) Whiten(ctx context.Context, b []float64, m int, transposed b
 
 // InverseDiagonal implements [device.InverseDiagonal].
 func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
-	if err := w.ready(ctx, true, w.checkColumns(dst, 1), nil, nil); err != nil {
+	if err := w.ready(ctx, true, device.CheckColumns(dst, w.N(), 1), nil, nil); err != nil {
 		return err
 	}
 	return w.ended(ctx, w.engine.InverseDiagonal(ctx, dst))
@@ -239,11 +224,7 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 
 // PredictCovariance implements [device.JointCovariance].
 func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
-	var invalid error
-	if xs.D != w.Points.D || len(reduction) != xs.N*xs.N {
-		invalid = fmt.Errorf("covariance of %d points of %d columns in %d elements, d = %d", xs.N, xs.D, len(reduction), w.Points.D)
-	}
-	if err := w.ready(ctx, true, invalid, prog, theta); err != nil || xs.N == 0 {
+	if err := w.ready(ctx, true, device.CheckCovariance(w.Points, xs, reduction), prog, theta); err != nil || xs.N == 0 {
 		return err
 	}
 	return w.ended(ctx, w.engine.PredictCovariance(ctx, prog, theta, xs, reduction))
