@@ -27,71 +27,64 @@ func (m Metric) Nats(a, b []float64) float64 {
 	if m == nil {
 		return math.Inf(1)
 	}
-	p, d := len(a), make([]float64, len(a))
+	d := make([]float64, len(a))
 	floats.SubTo(d, b, a)
-	sum := 0.0
-	for i, v := range d {
-		sum += v * dot(m[i*p:(i+1)*p], d)
-	}
-	return sum / 2
+	return dot(d, m.times(d)) / 2
 }
 
-// model is the running approximation B of the Hessian over all p parameters, kept
-// positive definite.
-type model struct {
-	p int
-	b Metric // nil before the first pair
+// times returns the product with x.
+func (m Metric) times(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for i := range x {
+		out[i] = dot(m[i*len(x):(i+1)*len(x)], x)
+	}
+	return out
 }
 
-// floored returns the model of a metric whose eigenvalues below least are raised to it.
-func (m Metric) floored(p int, least float64) (model, error) {
-	var e mat.EigenSym
-	if !e.Factorize(mat.NewSymDense(p, slices.Clone(m)), true) {
-		return model{}, fmt.Errorf("hyperopt: the eigenvalues of a metric cannot be computed")
+// floored returns the metric with its eigenvalues below least raised to it, which is positive definite.
+func (m Metric) floored(p int, least float64) (Metric, error) {
+	e := newRestriction(mat.NewSymDense(p, slices.Clone(m)))
+	if e.values == nil {
+		return nil, fmt.Errorf("hyperopt: the eigenvalues of a metric cannot be computed")
 	}
-	values := e.Values(nil)
-	var v mat.Dense
-	e.VectorsTo(&v)
 	b := make(Metric, p*p)
-	for k, lambda := range values {
+	for k, lambda := range e.values {
 		lambda = math.Max(lambda, least)
 		for i := range p {
 			for j := range p {
-				b[i*p+j] += lambda * v.At(i, k) * v.At(j, k)
+				b[i*p+j] += lambda * e.vectors.At(i, k) * e.vectors.At(j, k)
 			}
 		}
 	}
-	return model{p, b}, nil
+	return b, nil
 }
 
 // MostModelled is the number of parameters beyond which no p×p matrix approximates the Hessian: it
 // would take more memory and time than the evaluations. L-BFGS then has no such model.
 const MostModelled = 1000
 
-// learn updates B with the step s and the change y of the gradient by the damped BFGS formula
-// (N&W procedure 18.2), which keeps B positive definite for either sign of sᵀy.
-func (m *model) learn(s, y []float64) {
-	p := m.p
+// learned returns B, nil before the first pair, updated with the step s and the change y of the gradient
+// by the damped BFGS formula (N&W procedure 18.2), which keeps B positive definite for either sign of
+// sᵀy. It overwrites B.
+func (m Metric) learned(s, y []float64) Metric {
+	p := len(s)
 	if p > MostModelled {
-		return
+		return m
 	}
 	sy := dot(s, y)
-	if m.b == nil {
+	if m == nil {
 		if !(sy > minCosine*math.Sqrt(dot(s, s)*dot(y, y))) {
-			return
+			return nil
 		}
-		m.b = make(Metric, p*p)
+		m = make(Metric, p*p)
 		for i := range p {
-			m.b[i*p+i] = dot(y, y) / sy // N&W 6.20, for B
+			m[i*p+i] = dot(y, y) / sy // N&W 6.20, for B
 		}
 	}
-	bs := make([]float64, p)
-	for i := range p {
-		bs[i] = dot(m.b[i*p:(i+1)*p], s)
-	}
+	bs := m.times(s)
 	sbs := dot(s, bs)
 	if !(sbs > 0) || math.IsInf(sbs, 0) {
-		return
+		return m
 	}
 	r := slices.Clone(y)
 	if sy < 0.2*sbs {
@@ -103,17 +96,18 @@ func (m *model) learn(s, y []float64) {
 	}
 	for i := range p {
 		for j := range p {
-			m.b[i*p+j] += r[i]*r[j]/sy - bs[i]*bs[j]/sbs
+			m[i*p+j] += r[i]*r[j]/sy - bs[i]*bs[j]/sbs
 		}
 	}
+	return m
 }
 
-// part returns B over the parameters with the given indices.
-func (m *model) part(index []int) *mat.SymDense {
+// part returns B over some of p parameters, those with the given indices.
+func (m Metric) part(p int, index []int) *mat.SymDense {
 	b := mat.NewSymDense(len(index), nil)
 	for a, i := range index {
 		for e := a; e < len(index); e++ {
-			b.SetSym(a, e, m.b[i*m.p+index[e]])
+			b.SetSym(a, e, m[i*p+index[e]])
 		}
 	}
 	return b
@@ -121,13 +115,13 @@ func (m *model) part(index []int) *mat.SymDense {
 
 // solve returns B⁻¹g over the parameters with the given indices, and false if it
 // cannot compute that.
-func (m *model) solve(index []int, g []float64) (*mat.VecDense, bool) {
-	if m.b == nil {
+func (m Metric) solve(p int, index []int, g []float64) (*mat.VecDense, bool) {
+	if m == nil {
 		return nil, false
 	}
 	var chol mat.Cholesky
 	var x mat.VecDense
-	if !chol.Factorize(m.part(index)) || chol.SolveVecTo(&x, mat.NewVecDense(len(index), g)) != nil {
+	if !chol.Factorize(m.part(p, index)) || chol.SolveVecTo(&x, mat.NewVecDense(len(index), g)) != nil {
 		return nil, false // not positive definite, or nearly singular
 	}
 	return &x, true
@@ -135,8 +129,8 @@ func (m *model) solve(index []int, g []float64) (*mat.VecDense, bool) {
 
 // newton writes −B⁻¹g over the parameters with the given indices to dir and reports
 // whether it succeeded.
-func (m *model) newton(index []int, g, dir []float64) bool {
-	x, ok := m.solve(index, g)
+func (m Metric) newton(p int, index []int, g, dir []float64) bool {
+	x, ok := m.solve(p, index, g)
 	if ok {
 		for a := range dir {
 			dir[a] = -x.AtVec(a)
@@ -148,15 +142,15 @@ func (m *model) newton(index []int, g, dir []float64) bool {
 // promise returns the decrease of f to the minimum of its quadratic model over the
 // parameters with the given indices, ½gᵀB⁻¹g. g is the gradient over all p
 // parameters. Without a model it returns +Inf.
-func (m *model) promise(index []int, g []float64) float64 {
-	if m.b == nil {
+func (m Metric) promise(index []int, g []float64) float64 {
+	if m == nil {
 		return math.Inf(1)
 	}
 	if len(index) == 0 {
 		return 0
 	}
 	part := matrixrows.Values(g, index)
-	x, ok := m.solve(index, part)
+	x, ok := m.solve(len(g), index, part)
 	if !ok {
 		return math.Inf(1)
 	}

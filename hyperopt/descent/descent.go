@@ -103,8 +103,8 @@ type descent struct {
 	change   float64 // relative change of the latest iteration
 	flat     int     // iterations in a row with a change within tolerance
 	flatFrom int     // infeasible trials before the first of these iterations
-	// model approximates the Hessian from the steps so far.
-	model model
+	// model approximates the Hessian from the steps so far and is positive definite; nil before.
+	model Metric
 	// noise is the estimated scatter of f, 0 if it is unknown.
 	noise float64
 	// left is the status with which it left a race.
@@ -124,7 +124,7 @@ func (d *descent) accept(p Point) {
 
 // step makes p the current iterate, from which the model learns.
 func (d *descent) step(p Point) {
-	d.model.learn(d.secant(p))
+	d.model = d.model.learned(d.secant(p))
 	d.advance(p)
 }
 
@@ -283,7 +283,7 @@ func (d *descent) result(status Status, err error) StartResult {
 	if _, undefined := Undefined(err); undefined || at.Z == nil {
 		return r
 	}
-	r.X, r.F, r.Metric = slices.Clone(at.Z), at.F, d.model.b
+	r.X, r.F, r.Metric = slices.Clone(at.Z), at.F, d.model
 	if status == StatusAllFixed {
 		r.GradientNorm = 0
 	}

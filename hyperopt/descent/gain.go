@@ -59,7 +59,7 @@ func (q *quasiNewton) exhausted() (bool, error) {
 // which the model is most wrong, until it is right; meanwhile symmetric rank-one updates (N&W
 // 6.24) turn a copy of it into the Hessian, which need not be positive definite.
 func (q *quasiNewton) nothingLeft(index []int, tolerance float64) (bool, error) {
-	b, ok := q.model.restricted(index)
+	b, ok := q.model.restricted(len(q.at.Z), index)
 	if !ok {
 		return false, nil
 	}
@@ -106,7 +106,7 @@ func (q *quasiNewton) product(index []int, v []float64, tolerance float64) ([]fl
 		slope += v[a] * q.at.G[i]
 		curvature += v[a] * hv[a]
 	}
-	q.model.learn(s, y)
+	q.model = q.model.learned(s, y)
 	return hv, gainAlong(slope, curvature) <= tolerance, nil
 }
 
@@ -166,11 +166,11 @@ func (r *restriction) factorize() {
 }
 
 // restricted returns the model over the given parameters, and false if it is not positive definite.
-func (m *model) restricted(index []int) (*restriction, bool) {
-	if m.b == nil {
+func (m Metric) restricted(p int, index []int) (*restriction, bool) {
+	if m == nil {
 		return nil, false
 	}
-	r := newRestriction(m.part(index))
+	r := newRestriction(m.part(p, index))
 	return r, r.values != nil && r.values[0] > 0
 }
 

@@ -246,7 +246,7 @@ func newView(q *quasiNewton) *view {
 		}
 	}
 	if q.newton {
-		v.dir.newton = func(g, d []float64) bool { return q.model.newton(v.index, g, d) }
+		v.dir.newton = func(g, d []float64) bool { return q.model.newton(len(v.z), v.index, g, d) }
 	}
 	n := len(v.index)
 	v.loc, v.from, v.along = optimize.Location{X: make([]float64, n), Gradient: make([]float64, n)}, make([]float64, n), make([]float64, n)

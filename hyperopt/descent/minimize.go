@@ -142,7 +142,7 @@ func (r *run) descent(k int, obj Func, notify func(*descent)) *descent {
 	ev := NewOracle(obj, r.log(k))
 	ev.max = r.settings.MaxEvaluations
 	start := r.starts[k]
-	return &descent{space: r.space, s: r.settings, index: k, start: start, ev: ev, notify: notify, change: math.NaN(), model: model{p: len(start.Z)}}
+	return &descent{space: r.space, s: r.settings, index: k, start: start, ev: ev, notify: notify, change: math.NaN()}
 }
 
 // SideBySide calls do in parallel for 0 … n−1, in order, each with the next free worker. An
@@ -317,7 +317,7 @@ func (r *racer) point() (z []float64, f float64, metric Metric) {
 	case !r.begun:
 		return nil, math.Inf(1), nil
 	}
-	return r.at.Z, r.at.F, r.model.b
+	return r.at.Z, r.at.F, r.model
 }
 
 // judge stops the starts that cannot become the best or that converge to the

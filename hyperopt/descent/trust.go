@@ -242,8 +242,8 @@ func (t *trust) step(s []float64, promise float64) error {
 func (t *trust) bend(s []float64, f float64) {
 	n := len(s)
 	ss, change := dot(s, s), f-t.at.F-dot(t.far.gradient(t.at), s)
-	for i := range s {
-		change -= s[i] * dot(t.b[i*n:(i+1)*n], s) / 2
+	for i, v := range t.b.times(s) {
+		change -= s[i] * v / 2
 	}
 	t.b = slices.Clone(t.b)
 	for i := range s {
@@ -311,8 +311,8 @@ func (t *trust) correct(p Point) {
 			s[i] = t.far.at(i, p.Z[i]) - t.far.at(i, t.at.Z[i])
 		}
 	}
-	for i := range r {
-		if r[i] -= before[i] + dot(t.b[i*n:(i+1)*n], s); t.space.fixed[i] {
+	for i, v := range t.b.times(s) {
+		if r[i] -= before[i] + v; t.space.fixed[i] {
 			r[i] = 0
 		}
 	}
@@ -330,10 +330,10 @@ func (t *trust) correct(p Point) {
 // within the region and the bounds, and the decrease that it promises; nil if nothing can move.
 func (t *trust) propose(p Point) (s []float64, promise float64) {
 	s = make([]float64, len(p.Z))
-	b, index, own := model{len(p.Z), t.b}, t.space.moving(p), t.far.gradient(p)
+	index, own := t.space.moving(p), t.far.gradient(p)
 	g, room := slices.Clone(own), t.radius*t.radius
 	for len(index) > 0 && room > 0 {
-		part := minimum(b.part(index), matrixrows.Values(g, index), math.Sqrt(room))
+		part := minimum(t.b.part(len(s), index), matrixrows.Values(g, index), math.Sqrt(room))
 		if part == nil {
 			return nil, 0
 		}
@@ -354,12 +354,10 @@ func (t *trust) propose(p Point) (s []float64, promise float64) {
 			break
 		}
 		index = inside
-		for i := range g { // the gradient after the moves to bounds
-			g[i] = own[i] + dot(t.b[i*len(s):(i+1)*len(s)], s)
-		}
+		floats.AddTo(g, own, t.b.times(s)) // the gradient after the moves to bounds
 	}
-	for i, v := range s {
-		promise -= v * (own[i] + dot(t.b[i*len(s):(i+1)*len(s)], s)/2)
+	for i, v := range t.b.times(s) {
+		promise -= s[i] * (own[i] + v/2)
 	}
 	return s, promise
 }
