@@ -20,6 +20,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/textform"
+	"gpfit/show/plotting"
 	"gpfit/table/feature"
 )
 
@@ -141,6 +142,9 @@ func finishCompare(c *cli.Command, file *output.File, date func(float64) time.Ti
 	}
 	done := *c // writes what is done even after Ctrl-C
 	done.Ctx = context.WithoutCancel(c.Ctx)
+	to := func(path string) func(*plotting.Figure) error {
+		return func(f *plotting.Figure) error { return f.Write(done.Ctx, path, c.Output.Force) }
+	}
 	var errs []error
 	for _, out := range []struct {
 		path, what string
@@ -149,27 +153,9 @@ func finishCompare(c *cli.Command, file *output.File, date func(float64) time.Ti
 		{c.Output.Out, "scores", func() error {
 			return done.WriteFile(file, func(w io.Writer) error { return writeTrials(file.Encoder(w), r.Trials) })
 		}},
-		{c.Plot.Path, "plot", func() error {
-			fits, err := figure.Fits(r, date)
-			if err != nil {
-				return err
-			}
-			return done.WritePlot(fits)
-		}},
-		{c.Plot.Errors, "plot", func() error {
-			scores, err := figure.Errors(r)
-			if err != nil {
-				return err
-			}
-			return scores.Write(done.Ctx, c.Plot.Errors, c.Output.Force)
-		}},
-		{c.Plot.Sizes, "plot", func() error {
-			growth, err := figure.Growth(r)
-			if err != nil {
-				return err
-			}
-			return growth.Write(done.Ctx, c.Plot.Sizes, c.Output.Force)
-		}},
+		{c.Plot.Path, "plot", drawn(func() (*plotting.Figure, error) { return figure.Fits(r, date) }, done.WritePlot)},
+		{c.Plot.Errors, "plot", drawn(func() (*plotting.Figure, error) { return figure.Errors(r) }, to(c.Plot.Errors))},
+		{c.Plot.Sizes, "plot", drawn(func() (*plotting.Figure, error) { return figure.Growth(r) }, to(c.Plot.Sizes))},
 	} {
 		if out.path == "" {
 			continue
@@ -186,6 +172,17 @@ func finishCompare(c *cli.Command, file *output.File, date func(float64) time.Ti
 	}
 	errs = append(errs, c.Report(r))
 	return errors.Join(append(errs, runErr)...)
+}
+
+// drawn returns a function that draws a figure and writes it.
+func drawn(draw func() (*plotting.Figure, error), write func(*plotting.Figure) error) func() error {
+	return func() error {
+		f, err := draw()
+		if err != nil {
+			return err
+		}
+		return write(f)
+	}
 }
 
 // dates returns the dates of the values of the first feature, nil if they are no dates.

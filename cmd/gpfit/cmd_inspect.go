@@ -13,6 +13,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt/journal"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
 )
 
@@ -81,11 +82,8 @@ func inspectModel(path string) (cli.Reported, error) {
 	}
 	v := &modelView{
 		fileView: newFileView("model", path, info.Bytes, info.SHA256, info.SchemaVersion), Factor: info.Factor,
-		N: m.N(), Features: m.FeatureNames, Targets: m.TargetNames(), Kernel: m.Kernel, Mean: m.Mean.Text, Noise: m.Noise, Scaling: m.Scaling,
+		N: m.N(), Features: m.FeatureNames, Used: matrixrows.Values(m.FeatureNames, m.Columns), Targets: m.TargetNames(), Kernel: m.Kernel, Mean: m.Mean.Text, Noise: m.Noise, Scaling: m.Scaling,
 		Parameters: m.Parameters(), NLML: m.NLML, Status: m.Status, Fit: record,
-	}
-	for _, c := range m.Columns {
-		v.Used = append(v.Used, m.FeatureNames[c])
 	}
 	v.Names = slices.Clone(m.ParameterNames)
 	for _, name := range slices.Sorted(maps.Keys(v.Parameters)) {
@@ -135,15 +133,11 @@ func inspectRegression(path string) (cli.Reported, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &regressionView{
+	return &regressionView{
 		fileView: newFileView("regression", path, info.Bytes, info.SHA256, f.SchemaVersion), Program: f.Program, Data: f.Data,
 		Method: f.Method, Function: f.Model.Describe(), Density: f.HasDensity(), N: f.N, Features: f.FeatureNames, Target: f.TargetName, Scaling: f.Scaling,
-		Parameters: f.Parameters, Intercept: f.Intercept, Weights: f.Weights,
-	}
-	for _, c := range f.Columns {
-		v.Used = append(v.Used, f.FeatureNames[c])
-	}
-	return v, nil
+		Used: matrixrows.Values(f.FeatureNames, f.Columns), Parameters: f.Parameters, Intercept: f.Intercept, Weights: f.Weights,
+	}, nil
 }
 
 // Text implements [cli.Reported].

@@ -10,6 +10,7 @@ import (
 	"gpfit/fit/fields"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
 	"gpfit/show/page"
 	"gpfit/table/feature"
@@ -154,11 +155,7 @@ func (s *source) section(context.Context) (page.Section, error) {
 	add("training rows", "", fmt.Sprint(m.N()))
 	add("features", "", strings.Join(m.FeatureNames, ", "))
 	if len(m.Columns) < len(m.FeatureNames) {
-		var used []string
-		for _, c := range m.Columns {
-			used = append(used, m.FeatureNames[c])
-		}
-		add("features in use", "", strings.Join(used, ", "))
+		add("features in use", "", strings.Join(matrixrows.Values(m.FeatureNames, m.Columns), ", "))
 	}
 	add("known noise variances", "column ", m.Noise.Column)
 	add("weights", "column ", m.Noise.WeightColumn)
