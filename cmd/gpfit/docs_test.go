@@ -28,8 +28,14 @@ var notRun = map[string]string{
 	"README.md":         "go test ./..., which is the first step of .ci/full",
 }
 
-// quickPages are the pages that run without GPFIT_READER.
-var quickPages = []string{"README.md", "docs/first-hour.md", "docs/from-sklearn-and-gpytorch.md"}
+// quickPages returns the pages that run without GPFIT_READER.
+func quickPages() []string {
+	pages := []string{"README.md", "docs/from-sklearn-and-gpytorch.md"}
+	if must.Long() {
+		pages = append(pages, "docs/first-hour.md")
+	}
+	return pages
+}
 
 // TestDocumentedCommands runs the shell blocks of some pages, one after the other in one folder, with the program
 // of the test in the place of go run. With GPFIT_READER=1, which .ci/full sets in a fresh clone, it is a
@@ -44,7 +50,7 @@ func TestDocumentedCommands(t *testing.T) {
 	for _, page := range userPages(t) {
 		name := strings.TrimPrefix(filepath.ToSlash(page), "../../")
 		text, blocks := readPage(t, page)
-		if (r.all || slices.Contains(quickPages, name)) && slices.ContainsFunc(blocks, block.runs) {
+		if (r.all || slices.Contains(quickPages(), name)) && slices.ContainsFunc(blocks, block.runs) {
 			t.Run(name, func(t *testing.T) { r.page(t, name, text, blocks) })
 		}
 	}

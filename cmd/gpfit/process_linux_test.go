@@ -56,7 +56,7 @@ func TestCrashSignals(t *testing.T) {
 }
 
 func crashSignals(t *testing.T, dir string, args []string) {
-	signals := 3
+	signals := 2
 	if must.Long() {
 		signals = 60
 	}
@@ -464,7 +464,7 @@ func TestCrashContinues(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	model := filepath.Join(dir, "m.gpfit")
-	args := append(crashTable(t, dir, "rbf", 40), "--out", model, "--posterior", "hmc", "--posterior-chains", "2", "--posterior-draws", "400", "--checkpoint", filepath.Join(dir, "ck"))
+	args := append(crashTable(t, dir, "rbf", 40), "--out", model, "--posterior", "hmc", "--posterior-chains", "2", "--posterior-warmup", "100", "--posterior-draws", "200", "--checkpoint", filepath.Join(dir, "ck"))
 	begin := func() *exec.Cmd {
 		cmd := exec.Command("gpfit", args...)
 		must.Do(t, cmd.Start())

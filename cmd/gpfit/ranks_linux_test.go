@@ -72,7 +72,7 @@ func optimumOf(t *testing.T, cmd *exec.Cmd) (o optimum) {
 // which alone prints.
 func TestRanks(t *testing.T) {
 	t.Parallel()
-	n := 300
+	n := 150
 	if must.Long() {
 		n = 2000
 	}
@@ -113,11 +113,11 @@ func TestRanks(t *testing.T) {
 // continues has the bits of one that was never disturbed.
 func TestRanksKilled(t *testing.T) {
 	t.Parallel()
-	kills := 2
+	kills := 1
 	if must.Long() {
 		kills = 20
 	}
-	dir, rows := t.TempDir(), writeRows(t, 500)
+	dir, rows := t.TempDir(), writeRows(t, 400)
 	args := func(checkpoint string) []string {
 		return []string{"fit", rows, "--kernel", "rbf(ard)", "--restarts", "3", "--method", "mpi", "--json", "--quiet", "--force", "--out", rows + ".gpfit", "--checkpoint", filepath.Join(dir, checkpoint)}
 	}
