@@ -16,19 +16,24 @@ type selection struct {
 	where map[oplist.ID]int
 	// powers maps a value and an exponent to the row of that power.
 	powers map[[2]int]int
-	out    routine
 	sums   int
-	// parts are the parts of the pair that the values depend on, and of is the part for the steps
-	// being chosen.
+	// parts are the parts of the pair that the values depend on.
 	parts []dependence
-	of    dependence
+	assembly
+}
+
+// assembly is a routine under construction.
+type assembly struct {
+	out routine
+	// of is the part of the pair for the steps being chosen.
+	of dependence
 	// narrow are the rows that have only their first element yet.
 	narrow map[int]bool
 }
 
 func newSelection(list *oplist.List, need []bool, features []Feature) *selection {
-	s := &selection{list: list, need: need, features: features, uses: make([]int, len(list.Values)), where: map[oplist.ID]int{}, powers: map[[2]int]int{}, narrow: map[int]bool{}, parts: dependences(list, features)}
-	s.out = routine{list: list, need: need, count: len(features), features: features, read: make([]bool, len(features))}
+	s := &selection{list: list, need: need, features: features, uses: make([]int, len(list.Values)), where: map[oplist.ID]int{}, powers: map[[2]int]int{}, parts: dependences(list, features)}
+	s.narrow, s.out = map[int]bool{}, routine{list: list, need: need, count: len(features), features: features, read: make([]bool, len(features))}
 	for id := range list.Values {
 		if need[id] && !list.Values[id].Uniform {
 			for _, a := range list.Values[id].Args {
@@ -39,12 +44,12 @@ func newSelection(list *oplist.List, need []bool, features []Feature) *selection
 	return s
 }
 
-func (s *selection) routine(m *measures) routine {
+func (s *assembly) routine(m *measures) routine {
 	s.out.measures = m
 	return s.out
 }
 
-func (s *selection) newRow() int {
+func (s *assembly) newRow() int {
 	r := s.out.count
 	s.out.count++
 	switch s.of {
@@ -56,7 +61,7 @@ func (s *selection) newRow() int {
 	return r
 }
 
-func (s *selection) emit(t step) int {
+func (s *assembly) emit(t step) int {
 	t.single = s.of == ofFirst
 	if s.of == ofSecond {
 		s.out.seconds.steps = append(s.out.seconds.steps, t)
@@ -68,16 +73,16 @@ func (s *selection) emit(t step) int {
 
 // within chooses steps for a value that depends on this part of the pair, and returns the row, with
 // all elements if the steps around it need them.
-func within(s *selection, of dependence, choose func() int) int {
+func (s *assembly) within(of dependence, choose func() int) int {
 	outer := s.of
 	s.of = of
 	r := choose()
 	s.of = outer
-	return whole(s, r)
+	return s.whole(r)
 }
 
 // whole returns a row with all elements, unless the steps being chosen need only the first.
-func whole(s *selection, r int) int {
+func (s *assembly) whole(r int) int {
 	if s.narrow[r] && s.of != ofFirst {
 		delete(s.narrow, r)
 		s.emit(step{do: doSpread, dst: r})
@@ -95,15 +100,15 @@ func (s *selection) result(v oplist.ID) {
 	if value := s.list.At(core); s.uses[core] <= 1 && s.amplified(value, coef) {
 		return
 	}
-	if s.list.At(core).Op == oplist.Sum && isOne(s, coef) {
+	if s.list.At(core).Op == oplist.Sum && isOne(s.list, coef) {
 		s.linear(given, s.list.At(core))
 		return
 	}
 	s.emit(step{do: doScale, dst: given, a: s.row(core), p: coef})
 }
 
-func isOne(s *selection, v oplist.ID) bool {
-	return v == oplist.None || s.list.At(v).Op == oplist.Number && s.list.At(v).Number == 1
+func isOne(l *oplist.List, v oplist.ID) bool {
+	return v == oplist.None || l.At(v).Op == oplist.Number && l.At(v).Number == 1
 }
 
 // withAmplitude are the operations that multiply their result by a factor, too.
@@ -164,18 +169,18 @@ func short(v *oplist.Value) bool { return v.Poly[0] == 0 && len(v.Poly) <= 4 }
 // row returns the row of a value. It computes the value if it is not in a row.
 func (s *selection) row(v oplist.ID) int {
 	if r, ok := s.where[v]; ok {
-		return whole(s, r)
+		return s.whole(r)
 	}
-	return within(s, s.parts[v], func() int { return newValue(s, v) })
+	return s.within(s.parts[v], func() int { return s.newValue(v) })
 }
 
 // newValue computes a value that is not in a row.
-func newValue(s *selection, v oplist.ID) int {
+func (s *selection) newValue(v oplist.ID) int {
 	value := s.list.At(v)
 	r := 0
 	switch value.Op {
 	case oplist.Feature:
-		r = featureRow(s, value.Index)
+		r = s.feature(value.Index)
 	case oplist.Sum:
 		r = s.linear(s.newRow(), value)
 	case oplist.Product:
@@ -187,7 +192,7 @@ func newValue(s *selection, v oplist.ID) int {
 	case oplist.Decay:
 		r = s.decay(v, value)
 	case oplist.Power:
-		r = raised(s, value)
+		r = s.raised(value)
 	case oplist.Positive:
 		p, a, q := s.affine(value.Args[0])
 		r = s.emit(step{do: functions[oplist.Positive], dst: s.newRow(), a: a, p: p, q: q})
@@ -198,8 +203,8 @@ func newValue(s *selection, v oplist.ID) int {
 	return r
 }
 
-// featureRow returns the row of a feature.
-func featureRow(s *selection, k int) int {
+// feature returns the row of a feature.
+func (s *assembly) feature(k int) int {
 	if s.out.read[k] {
 		return k
 	}
@@ -214,7 +219,7 @@ func featureRow(s *selection, k int) int {
 }
 
 // raised computes a Power, from the logarithm of its base if that is needed, too.
-func raised(s *selection, v *oplist.Value) int {
+func (s *selection) raised(v *oplist.Value) int {
 	for id := range s.list.Values {
 		if o := &s.list.Values[id]; s.need[id] && o.Op == oplist.LogOrZero && o.Args[0] == v.Args[0] {
 			_, base := s.argument(v)
@@ -240,7 +245,7 @@ func (s *selection) linear(dst int, v *oplist.Value) int {
 	}
 	rows, by := make([]int, len(v.Args)), make([]int, len(v.Args))
 	for i, a := range v.Args {
-		rows[i], by[i] = termRow(s, a)
+		rows[i], by[i] = s.term(a)
 	}
 	s.emit(step{do: doCombine, dst: dst, a: rows[0], b: rows[1], p: v.Coef[0], q: v.Coef[1], by: by[0], also: by[1]})
 	for i := 2; i < len(rows); i++ {
@@ -359,19 +364,19 @@ func dependences(list *oplist.List, features []Feature) []dependence {
 func (s *selection) product(v *oplist.Value) int {
 	rows, by := s.factorRows(v)
 	if by == none {
-		return multiplyRows(s, rows)
+		return s.multiply(rows)
 	}
-	return s.emit(step{do: doScaleBy, dst: s.newRow(), a: multiplyRows(s, rows), by: by})
+	return s.emit(step{do: doScaleBy, dst: s.newRow(), a: s.multiply(rows), by: by})
 }
 
-// termRow returns the row of a term of a sum, without its factor by.
-func termRow(s *selection, v oplist.ID) (row, by int) {
+// term returns the row of a term of a sum, without its factor by.
+func (s *selection) term(v oplist.ID) (row, by int) {
 	value := s.list.At(v)
 	if _, there := s.where[v]; there || value.Op != oplist.Product || s.uses[v] > 1 || s.of != ofBoth || s.parts[v] != ofBoth {
 		return s.row(v), none
 	}
 	rows, by := s.factorRows(value)
-	return multiplyRows(s, rows), by
+	return s.multiply(rows), by
 }
 
 // factorRows returns rows whose product is a Product, and by, the row of a factor that is the same
@@ -387,25 +392,25 @@ func (s *selection) factorRows(v *oplist.Value) (rows []int, by int) {
 		switch p := left[a]; {
 		case p == 0:
 		case s.of == ofBoth && s.parts[a] == ofFirst:
-			within(s, ofFirst, func() int { single = append(single, s.power(a, p)); return none })
+			s.within(ofFirst, func() int { single = append(single, s.power(a, p)); return none })
 		default:
 			rows = append(rows, s.power(a, p))
 		}
 	}
 	if len(rows) == 0 {
 		for _, r := range single {
-			rows = append(rows, whole(s, r))
+			rows = append(rows, s.whole(r))
 		}
 		single = nil
 	}
 	if len(single) == 0 {
 		return rows, none
 	}
-	within(s, ofFirst, func() int { by = multiplyRows(s, single); return none })
+	s.within(ofFirst, func() int { by = s.multiply(single); return none })
 	return rows, by
 }
 
-func multiplyRows(s *selection, rows []int) int {
+func (s *assembly) multiply(rows []int) int {
 	out := rows[0]
 	for _, r := range rows[1:] {
 		out = s.emit(step{do: doMul, dst: s.newRow(), a: out, b: r})
@@ -448,9 +453,9 @@ func divides(v *oplist.Value, left map[oplist.ID]int) bool {
 func (s *selection) power(a oplist.ID, p int) int {
 	key := [2]int{int(a), p}
 	if r, ok := s.powers[key]; ok {
-		return whole(s, r)
+		return s.whole(r)
 	}
-	return within(s, s.parts[a], func() int {
+	return s.within(s.parts[a], func() int {
 		r := s.newPower(a, p)
 		s.powers[key] = r
 		return r

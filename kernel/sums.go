@@ -53,7 +53,7 @@ func (s *selection) sum(v oplist.ID) {
 	rows, by := s.factorRows(value)
 	t.do, t.a, t.by = doDot, rows[0], by
 	if len(rows) > 1 {
-		t.do, t.b = doTripleDot, multiplyRows(s, rows[1:])
+		t.do, t.b = doTripleDot, s.multiply(rows[1:])
 	}
 	s.emit(t)
 }

@@ -210,7 +210,7 @@ func applied(g *Graph, f function, nodes ...*Node) *Node {
 
 // reached returns the features and parameters that an expression depends on, and
 // all its nodes, with operands first.
-func reached(g *Graph, roots ...*Node) (wrt, all gorgonia.Nodes) {
+func (g *inputs) reached(roots ...*Node) (wrt, all gorgonia.Nodes) {
 	seen := map[*Node]bool{}
 	var visit func(n *Node)
 	visit = func(n *Node) {
@@ -221,7 +221,7 @@ func reached(g *Graph, roots ...*Node) (wrt, all gorgonia.Nodes) {
 		if in, ok := g.of[n]; ok && in.op != oplist.Number {
 			wrt = append(wrt, n)
 		}
-		for _, c := range operands(g, n) {
+		for _, c := range g.operands(n) {
 			visit(c)
 		}
 		all = append(all, n)
@@ -232,7 +232,7 @@ func reached(g *Graph, roots ...*Node) (wrt, all gorgonia.Nodes) {
 	return wrt, all
 }
 
-func operands(g *Graph, n *Node) []*Node {
+func (g *inputs) operands(n *Node) []*Node {
 	var out []*Node
 	for it := g.graph.From(n.ID()); it != nil && it.Next(); {
 		if c, ok := it.Node().(*Node); ok {
@@ -251,7 +251,7 @@ type Expression struct {
 	ByFeature, ByParameter []*Node
 	// Inputs are the features and parameters that it depends on.
 	Inputs []*Node
-	graph  *Graph
+	graph  *inputs
 }
 
 // Differentiated returns the expression that [Graph.Compile] differentiated, or nil
@@ -263,8 +263,8 @@ func differentiate(g *Graph, root *Node, features, parameters int) (*Expression,
 	if g.derived != nil {
 		return nil, errors.New("kernel: a graph can be differentiated only once")
 	}
-	wrt, _ := reached(g, root)
-	e := &Expression{Value: root, ByFeature: make([]*Node, features), ByParameter: make([]*Node, parameters), Inputs: wrt, graph: g}
+	wrt, _ := g.reached(root)
+	e := &Expression{Value: root, ByFeature: make([]*Node, features), ByParameter: make([]*Node, parameters), Inputs: wrt, graph: &g.inputs}
 	g.derived = e
 	if len(wrt) == 0 {
 		return e, nil
@@ -286,14 +286,14 @@ func differentiate(g *Graph, root *Node, features, parameters int) (*Expression,
 // Nodes returns the nodes of the value and the nodes that only derivatives need. In
 // both lists, operands precede the nodes that use them.
 func (e *Expression) Nodes() (value, derivatives []*Node) {
-	_, value = reached(e.graph, e.Value)
+	_, value = e.graph.reached(e.Value)
 	roots := append(append([]*Node{e.Value}, e.ByFeature...), e.ByParameter...)
-	_, all := reached(e.graph, roots...)
+	_, all := e.graph.reached(roots...)
 	return value, all[len(value):]
 }
 
 // Operands returns the nodes that n is computed from.
-func (e *Expression) Operands(n *Node) []*Node { return operands(e.graph, n) }
+func (e *Expression) Operands(n *Node) []*Node { return e.graph.operands(n) }
 
 // Feature returns the index of the feature that n stands for, if it is a feature.
 func (e *Expression) Feature(n *Node) (index int, ok bool) {

@@ -22,7 +22,7 @@ func (t *translation) value(root *Node) oplist.ID {
 	if v, ok := t.known[root]; ok {
 		return v
 	}
-	_, all := reached(t.graph, root)
+	_, all := t.graph.reached(root)
 	for _, n := range all {
 		if _, ok := t.known[n]; !ok {
 			t.known[n] = t.node(n)
@@ -55,7 +55,7 @@ func (t *translation) node(n *Node) oplist.ID {
 		return l.Num(in.value)
 	}
 	var args []oplist.ID
-	for _, c := range operands(t.graph, n) {
+	for _, c := range t.graph.operands(n) {
 		args = append(args, t.known[c])
 	}
 	if f, ok := n.Op().(function); ok {
