@@ -17,6 +17,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/matrixrows"
 )
 
 // scoreHeldOut predicts the held-out rows and scores them, for each target; nil if there are none.
@@ -42,13 +43,8 @@ func scoreHeldOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) ([]*summa
 // observations of each target, and numbers in the table.
 func HeldOut(j *problem.Prepared) (x []float64, noise gp.RowNoise, observed [][]float64, numbers []int) {
 	s := j.Sample
-	for i, held := range s.Data.Test {
-		if held {
-			if s.Data.Row != nil {
-				i = s.Data.Row[i]
-			}
-			numbers = append(numbers, i)
-		}
+	for _, i := range matrixrows.Marked(s.Data.Test, s.Data.N, true) {
+		numbers = append(numbers, s.Data.RowNumber(i))
 	}
 	for y := range slices.Chunk(s.TestY, max(len(numbers), 1)) {
 		observed = append(observed, y)

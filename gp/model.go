@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
@@ -188,6 +189,12 @@ type RowNoise struct {
 	// Weight holds weights of the rows, by which their estimated variances are divided; nil means 1,
 	// and so does 0, which leaves a row out of a fit.
 	Weight []float64
+}
+
+// Pick returns the noise of the given rows.
+func (r RowNoise) Pick(rows []int) RowNoise {
+	r.Known, r.Group, r.Weight = matrixrows.Values(r.Known, rows), matrixrows.Values(r.Group, rows), matrixrows.Values(r.Weight, rows)
+	return r
 }
 
 // NoiseError reports a row to predict whose noise is unknown or invalid.

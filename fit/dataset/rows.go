@@ -93,7 +93,6 @@ type ModelRows struct {
 	options RowOptions
 	into    []int // for each feature read, its index among the model's features
 	buffer  []float64
-	whole   []int
 	lacking []string // a warning about unknown noise
 	done    int
 }
@@ -191,11 +190,9 @@ func (r *ModelRows) Next() (Rows, error) {
 	if len(r.buffer) < t.N*all {
 		r.buffer = make([]float64, t.N*all)
 	}
-	whole := r.wholeRows(t)
-	out := Rows{X: r.buffer[:len(whole)*all], N: len(whole), Total: t.N, Noise: gp.RowNoise{
-		Known: matrixrows.Values(t.Extra[r.options.NoiseColumn], whole), Group: matrixrows.Values(t.ExtraText[r.options.NoiseGroup], whole), DefaultGroup: r.options.DefaultGroup,
-		Weight: matrixrows.Values(t.Extra[r.options.weightColumn], whole),
-	}}
+	whole, o := matrixrows.Marked(t.Gap, t.N, false), r.options
+	noise := gp.RowNoise{Known: t.Extra[o.NoiseColumn], Group: t.ExtraText[o.NoiseGroup], DefaultGroup: o.DefaultGroup, Weight: t.Extra[o.weightColumn]}
+	out := Rows{X: r.buffer[:len(whole)*all], N: len(whole), Total: t.N, Noise: noise.Pick(whole)}
 	if len(t.Keep) > 0 {
 		out.Keep = t.Keep
 	}
@@ -219,17 +216,6 @@ func (r *ModelRows) Next() (Rows, error) {
 	}
 	r.done += t.N
 	return out, nil
-}
-
-// wholeRows returns the numbers of the rows of t without gaps.
-func (r *ModelRows) wholeRows(t *table.Table) []int {
-	r.whole = r.whole[:0]
-	for i := range t.N {
-		if t.Gap == nil || !t.Gap[i] {
-			r.whole = append(r.whole, i)
-		}
-	}
-	return r.whole
 }
 
 // pieceNumbers bounds the size of a piece with many columns, in numbers.
@@ -267,12 +253,7 @@ func (r Rows) Pick(which []int) Rows {
 	if r.N > 0 {
 		all = len(r.X) / r.N
 	}
-	out := Rows{N: len(which), Total: len(which), Reading: r.Reading, Noise: gp.RowNoise{
-		Known: matrixrows.Values(r.Noise.Known, which), Group: matrixrows.Values(r.Noise.Group, which), DefaultGroup: r.Noise.DefaultGroup, Weight: matrixrows.Values(r.Noise.Weight, which),
-	}}
-	for _, i := range which {
-		out.X = append(out.X, r.X[i*all:(i+1)*all]...)
-	}
+	out := Rows{N: len(which), Total: len(which), Reading: r.Reading, Noise: r.Noise.Pick(which), X: matrixrows.Rows(r.X, which, r.N, all)}
 	for _, y := range r.Observed {
 		out.Observed = append(out.Observed, matrixrows.Values(y, which))
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"gpfit/gp"
-	"gpfit/internal/matrixrows"
 	"gpfit/table/feature"
 )
 
@@ -89,8 +88,16 @@ func (d Data) Names() []string {
 
 // held returns rows of the table as held-out rows.
 func (d Data) held(rows []int) (x, y []float64, noise gp.RowNoise) {
-	x, y = matrixrows.Rows(d.X, rows, d.N, d.D), matrixrows.Rows(d.Y, rows, d.N, 1)
-	return x, y, gp.RowNoise{Known: matrixrows.Values(d.NoiseVariance, rows), Group: matrixrows.Values(d.NoiseGroup, rows), Weight: matrixrows.Values(d.Weight, rows)}
+	d = d.Rows(rows)
+	return d.X, d.Y, gp.RowNoise{Known: d.NoiseVariance, Group: d.NoiseGroup, Weight: d.Weight}
+}
+
+// RowNumber returns the number of row i in the larger table that the rows come from.
+func (d Data) RowNumber(i int) int {
+	if d.Row != nil {
+		return d.Row[i]
+	}
+	return i
 }
 
 // checkNumbers returns a [*DataError] for an input or target that is not finite.

@@ -48,10 +48,7 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 	}
 	for row, out := range d.Test {
 		if out {
-			if d.Row != nil {
-				row = d.Row[row]
-			}
-			held.Rows = append(held.Rows, row)
+			held.Rows = append(held.Rows, d.RowNumber(row))
 		}
 	}
 	if left := d.N - len(held.Rows); left < 2 {

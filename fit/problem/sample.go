@@ -118,16 +118,9 @@ func typical(s *Sample, y []float64) []float64 {
 // split separates training rows from held-out rows.
 func (s *Sample) split() error {
 	d := s.Data
-	var held []int
-	for i := range d.N {
-		if d.Test != nil && d.Test[i] {
-			held = append(held, i)
-		} else {
-			s.Rows = append(s.Rows, i)
-		}
-	}
+	s.Rows = matrixrows.Marked(d.Test, d.N, false)
 	s.X, s.Y = matrixrows.Rows(d.X, s.Rows, d.N, d.D), matrixrows.Rows(d.Y, s.Rows, d.N, 1)
-	s.TestX, s.TestY, s.TestNoise = d.held(held)
+	s.TestX, s.TestY, s.TestNoise = d.held(matrixrows.Marked(d.Test, d.N, true))
 	switch n := s.N(); {
 	case n == 0 && d.N > 0:
 		return &DataError{"the split mask holds out every row: nothing is left to train on"}
@@ -216,10 +209,7 @@ func addTransform(s *Sample, how gp.Standardize, kind transform.Name) error {
 	}
 	for i, y := range d.Y {
 		if kind.Positive() && !(y > 0) {
-			if d.Row != nil {
-				i = d.Row[i]
-			}
-			return &DataError{fmt.Sprintf("the target %q of row %d (from 1) is %g: option target-transform %s needs positive targets; yeojohnson takes all", d.TargetName, i+1, y, kind)}
+			return &DataError{fmt.Sprintf("the target %q of row %d (from 1) is %g: option target-transform %s needs positive targets; yeojohnson takes all", d.TargetName, d.RowNumber(i)+1, y, kind)}
 		}
 	}
 	s.Scalings[0] = s.Scalings[0].WithTransform(how, kind, s.Y)
@@ -339,10 +329,7 @@ func (s *Sample) RowNumbers() []float64 {
 	}
 	out := make([]float64, s.N())
 	for k, i := range s.Rows {
-		if s.Data.Row != nil {
-			i = s.Data.Row[i]
-		}
-		out[k] = float64(i)
+		out[k] = float64(s.Data.RowNumber(i))
 	}
 	return out
 }
