@@ -59,7 +59,7 @@ func (p *posterior) modelDraws(d *draws) *gp.Draws {
 func (p *posterior) report(d *draws) *summary.PosteriorReport {
 	j := p.job
 	r := &summary.PosteriorReport{Method: j.Options.Posterior, Chains: len(d.chains), Draws: len(d.chains[0]), Seed: j.Options.Settings.Seed, Stats: d.diagnosed, Warnings: []string{},
-		Parameters: map[string]summary.PosteriorSummary{}, DefaultPriors: map[string]string{}}
+		Parameters: map[string]sampler.DrawSummary{}, DefaultPriors: map[string]string{}}
 	for _, c := range p.free {
 		if text := c.prior(j.Params.Free[c.index].Log); text != "" {
 			r.DefaultPriors[c.name] = text
@@ -90,7 +90,7 @@ func (p *posterior) report(d *draws) *summary.PosteriorReport {
 	}
 	for _, name := range slices.Sorted(maps.Keys(original[0][0])) {
 		if r.OriginalUnits == nil {
-			r.OriginalUnits = map[string]summary.PosteriorSummary{}
+			r.OriginalUnits = map[string]sampler.DrawSummary{}
 		}
 		if s := summarize(r, original, name); s.SD > 0 { // a fixed parameter has none
 			r.OriginalUnits[name] = s
@@ -155,19 +155,17 @@ func judgeLaplace(r *summary.PosteriorReport, d *draws) {
 }
 
 // summarize summarizes the draws of a name.
-func summarize(r *summary.PosteriorReport, draws [][]map[string]float64, name string) summary.PosteriorSummary {
+func summarize(r *summary.PosteriorReport, draws [][]map[string]float64, name string) sampler.DrawSummary {
 	chains := make([][]float64, len(draws))
 	for c := range draws {
 		for _, values := range draws[c] {
 			chains[c] = append(chains[c], values[name])
 		}
 	}
-	s := summary.PosteriorSummary{DrawSummary: sampler.Summarize(chains)}
-	if r.Stats != nil {
-		s.RHat, s.ESSBulk, s.ESSTail = summary.Finite(s.DrawSummary.RHat), summary.Finite(s.DrawSummary.ESSBulk), summary.Finite(s.DrawSummary.ESSTail)
+	s := sampler.Summarize(chains)
+	if r.Stats == nil {
+		s.RHat, s.ESSBulk, s.ESSTail = nil, nil, nil
 	}
-	// The pointers say what is defined.
-	s.DrawSummary.RHat, s.DrawSummary.ESSBulk, s.DrawSummary.ESSTail = 0, 0, 0
 	return s
 }
 

@@ -333,8 +333,8 @@ type PosteriorReport struct {
 	// DefaultPriors, in scaled units, count for the draws of parameters without a prior.
 	DefaultPriors map[string]string `json:"default_priors,omitempty"`
 	// Parameters and OriginalUnits summarize the draws, in scaled and in original units.
-	Parameters    map[string]PosteriorSummary `json:"parameters"`
-	OriginalUnits map[string]PosteriorSummary `json:"parameters_original_units,omitempty"`
+	Parameters    map[string]sampler.DrawSummary `json:"parameters"`
+	OriginalUnits map[string]sampler.DrawSummary `json:"parameters_original_units,omitempty"`
 	// Modes lists the modes of the posterior that were found, in the order of their evidence.
 	Modes []PosteriorMode `json:"modes,omitempty"`
 	// ParetoK is k̂ of the importance ratios of the posterior's density and the density of the
@@ -359,15 +359,6 @@ type PosteriorMode struct {
 	// Chains counts the chains of HMC that began there. Fit marks the mode at the result of the fit.
 	Chains int  `json:"chains"`
 	Fit    bool `json:"fit"`
-}
-
-// PosteriorSummary summarizes the draws of a parameter.
-type PosteriorSummary struct {
-	sampler.DrawSummary
-	// The diagnostics are nil for independent draws, and where they are not defined.
-	RHat    *float64 `json:"r_hat,omitempty"`
-	ESSBulk *float64 `json:"ess_bulk,omitempty"`
-	ESSTail *float64 `json:"ess_tail,omitempty"`
 }
 
 // ExpertsReport describes the local experts of a fit.

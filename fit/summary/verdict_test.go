@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/internal/sampler"
 	"gpfit/fit/problem"
 )
 
@@ -90,7 +91,7 @@ func TestJudge(t *testing.T) {
 		}, Good, "good: ", "rough (k-hat of their weights is 4.41, above 0.7)", "posterior=hmc"},
 		"chains apart": {func(r *Report) {
 			h := 1.74
-			r.Posterior = &PosteriorReport{Method: problem.HMC, Parameters: map[string]PosteriorSummary{"period": {RHat: &h}}}
+			r.Posterior = &PosteriorReport{Method: problem.HMC, Parameters: map[string]sampler.DrawSummary{"period": {RHat: &h}}}
 		}, Good, "good: ", "the chains of the posterior disagree about period (R-hat 1.74, above 1.05)", "holdout"},
 		"a far row": {func(r *Report) {
 			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 2, RMSEStandardized: 0.2, Coverage95: 0.95, Far: 1}}

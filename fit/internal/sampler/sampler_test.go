@@ -76,11 +76,11 @@ func TestGaussian(t *testing.T) {
 	for i := range mean {
 		x := columns(chains, i)
 		s, sd := Summarize(x), math.Sqrt(covariance.At(i, i))
-		if math.Abs(s.Mean-mean[i]) > standardErrors*sd/math.Sqrt(s.ESSBulk) || math.Abs(s.SD/sd-1) > 0.1 {
+		if math.Abs(s.Mean-mean[i]) > standardErrors*sd/math.Sqrt(*s.ESSBulk) || math.Abs(s.SD/sd-1) > 0.1 {
 			t.Errorf("coordinate %d: %+v, want %v ± %v", i, s, mean[i], sd)
 		}
-		if !(s.RHat < 1.01) || s.ESSBulk < 1000 || s.ESSTail < 800 {
-			t.Errorf("coordinate %d: R-hat %v, ESS %v and %v", i, s.RHat, s.ESSBulk, s.ESSTail)
+		if !(*s.RHat < 1.01) || *s.ESSBulk < 1000 || *s.ESSTail < 800 {
+			t.Errorf("coordinate %d: R-hat %v, ESS %v and %v", i, *s.RHat, *s.ESSBulk, *s.ESSTail)
 		}
 		for c := range chains {
 			for k := range i {
@@ -156,7 +156,7 @@ func TestFunnel(t *testing.T) {
 		return logp
 	})
 	chains = run(t, normal, starts, Options{Seed: 2})
-	if s := Summarize(columns(chains, 0)); math.Abs(s.Mean) > standardErrors*3/math.Sqrt(s.ESSBulk) || math.Abs(s.SD/3-1) > 0.1 || !(s.RHat < 1.02) {
+	if s := Summarize(columns(chains, 0)); math.Abs(s.Mean) > standardErrors*3/math.Sqrt(*s.ESSBulk) || math.Abs(s.SD/3-1) > 0.1 || !(*s.RHat < 1.02) {
 		t.Errorf("%+v, want 0 ± 3", s)
 	}
 }

@@ -19,10 +19,10 @@ type DrawSummary struct {
 	Median float64 `json:"median"`
 	Upper  float64 `json:"q97_5"`
 	// RHat is the rank-normalized split R̂, ESSBulk and ESSTail are effective sample sizes
-	// (Vehtari et al. 2021). They are NaN if the draws do not vary or are too few.
-	RHat    float64 `json:"-"`
-	ESSBulk float64 `json:"-"`
-	ESSTail float64 `json:"-"`
+	// (Vehtari et al. 2021). They are nil if the draws do not vary or are too few, and for independent draws.
+	RHat    *float64 `json:"r_hat,omitempty"`
+	ESSBulk *float64 `json:"ess_bulk,omitempty"`
+	ESSTail *float64 `json:"ess_tail,omitempty"`
 }
 
 // Summarize describes the draws of chains, one slice each, all of one length.
@@ -31,13 +31,21 @@ func Summarize(chains [][]float64) DrawSummary {
 	slices.Sort(all)
 	mean, sd := stat.MeanStdDev(all, nil)
 	quantile := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, all, nil) }
-	s := DrawSummary{Mean: mean, SD: sd, Lower: quantile(0.025), Median: quantile(0.5), Upper: quantile(0.975), RHat: math.NaN(), ESSBulk: math.NaN(), ESSTail: math.NaN()}
+	s := DrawSummary{Mean: mean, SD: sd, Lower: quantile(0.025), Median: quantile(0.5), Upper: quantile(0.975)}
 	if halves := split(chains); halves != nil {
 		sorted := slices.Sorted(slices.Values(slices.Concat(halves...)))
 		scores := normalized(halves)
-		s.RHat, s.ESSBulk, s.ESSTail = rankRHat(halves, scores, sorted), ess(scores), tailESS(halves, sorted)
+		s.RHat, s.ESSBulk, s.ESSTail = finite(rankRHat(halves, scores, sorted)), finite(ess(scores)), finite(tailESS(halves, sorted))
 	}
 	return s
+}
+
+// finite returns a pointer to v, nil if it is not finite.
+func finite(v float64) *float64 {
+	if v-v != 0 {
+		return nil
+	}
+	return &v
 }
 
 // fewest is the least number of draws of a chain for diagnostics.
