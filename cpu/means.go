@@ -13,7 +13,7 @@ import (
 // of one point in a row of n numbers, which stays in its cache, and multiplies it by
 // the weights, in the order of Predict with variances.
 func predictMeans(ctx context.Context, engine *spd.Engine, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error {
-	if err := argumentError(device.CheckPrediction(x, xs, alpha, mean, nil)); err != nil {
+	if err := device.Invalid(name, device.CheckPrediction(x, xs, alpha, mean, nil)); err != nil {
 		return err
 	}
 	tasks := (xs.N + tileRows - 1) / tileRows

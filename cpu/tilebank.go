@@ -81,7 +81,7 @@ func (b *tileBank) Lanes() int { return len(b.lanes) }
 
 // Bind implements [tiling.Bank].
 func (b *tileBank) Bind(to tiling.Binding) error {
-	if err := argumentError(device.CheckNoise(to.Noise, b.x.N)); err != nil {
+	if err := device.Invalid(name, device.CheckNoise(to.Noise, b.x.N)); err != nil {
 		return err
 	}
 	if a := to.Adjoint; a != nil && len(a.Vectors) != b.x.N*len(a.Outer) {

@@ -3,7 +3,6 @@ package cpu
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"gpfit/cpu/spd"
@@ -145,15 +144,7 @@ func (w *workspace) ready(needs stage, invalid error) error {
 	if w.matrix == nil || w.stage < needs {
 		return device.ErrStage
 	}
-	return argumentError(invalid)
-}
-
-// argumentError returns the error for invalid arguments, nil if they are valid.
-func argumentError(invalid error) error {
-	if invalid == nil {
-		return nil
-	}
-	return fmt.Errorf("cpu: %w", invalid)
+	return device.Invalid(name, invalid)
 }
 
 // emptyIfStopped resets a workspace to its state before Fill if err is a context

@@ -10,6 +10,15 @@ import (
 
 // This file has checks of the arguments of a [Workspace], for implementations.
 
+// Invalid returns the error of a device or a method of this name for arguments of which a check returned an error, and nil if it
+// returned none.
+func Invalid(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
 // CheckNoise returns an error if noise is neither one variance nor one for each of n points.
 func CheckNoise(noise []float64, n int) error {
 	if len(noise) != 1 && len(noise) != n {

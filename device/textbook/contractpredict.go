@@ -14,7 +14,7 @@ import (
 
 // InverseDiagonal copies the diagonal of Σ⁻¹.
 func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
-	if err := argumentError(device.CheckColumns(dst, w.n, 1)); err != nil {
+	if err := device.Invalid("textbook", device.CheckColumns(dst, w.n, 1)); err != nil {
 		return err
 	}
 	if err := invert(ctx, w, 0); err != nil {
@@ -28,7 +28,7 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 
 // InverseBlocks copies blocks of Σ⁻¹.
 func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
-	if err := argumentError(b.Check(w.n)); err != nil {
+	if err := device.Invalid("textbook", b.Check(w.n)); err != nil {
 		return err
 	}
 	if err := invert(ctx, w, 0); err != nil {
@@ -132,7 +132,7 @@ var _ device.MeanPredictor = gonum{}
 
 // PredictMeans implements [device.MeanPredictor].
 func (gonum) PredictMeans(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error {
-	if err := argumentError(device.CheckPrediction(x, xs, alpha, mean, nil)); err != nil {
+	if err := device.Invalid("textbook", device.CheckPrediction(x, xs, alpha, mean, nil)); err != nil {
 		return err
 	}
 	e, err := evaluator(x, prog, theta)
@@ -170,7 +170,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		}
 		return gonum{}.PredictMeans(ctx, w.x, prog, theta, alpha, xs, mean)
 	}
-	if err := argumentError(device.CheckPrediction(w.x, xs, alpha, mean, reduction)); err != nil {
+	if err := device.Invalid("textbook", device.CheckPrediction(w.x, xs, alpha, mean, reduction)); err != nil {
 		return err
 	}
 	e, err := evaluator(w.x, prog, theta)
@@ -207,7 +207,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if w.stage < factored {
 		return device.ErrStage
 	}
-	if err := argumentError(device.CheckCovariance(w.x, xs, reduction)); err != nil {
+	if err := device.Invalid("textbook", device.CheckCovariance(w.x, xs, reduction)); err != nil {
 		return err
 	}
 	e, err := evaluator(w.x, prog, theta)

@@ -2,7 +2,6 @@ package textbook
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -77,15 +76,7 @@ func (w *workspace) ready(needs stage, invalid error) error {
 	if w.x == nil || w.stage < needs {
 		return device.ErrStage
 	}
-	return argumentError(invalid)
-}
-
-// argumentError returns the error for invalid arguments, nil if they are valid.
-func argumentError(invalid error) error {
-	if invalid == nil {
-		return nil
-	}
-	return fmt.Errorf("textbook: %w", invalid)
+	return device.Invalid("textbook", invalid)
 }
 
 // begin begins a call that needs L and takes flops operations.

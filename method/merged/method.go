@@ -115,7 +115,7 @@ type withMeans struct {
 
 // PredictMeans implements [device.MeanPredictor] with the different points.
 func (p withMeans) PredictMeans(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error {
-	if err := argumentError(device.CheckPrediction(x, xs, alpha, mean, nil)); err != nil {
+	if err := device.Invalid(Name, device.CheckPrediction(x, xs, alpha, mean, nil)); err != nil {
 		return err
 	}
 	g := groupsOf(x)

@@ -3,7 +3,6 @@ package merged
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"gpfit/device"
 	"gpfit/kernel"
@@ -99,7 +98,7 @@ func (w *workspace) Close() error {
 
 // Form implements [device.Workspace].
 func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) (err error) {
-	if err := argumentError(device.CheckNoise(noise, w.N())); err != nil {
+	if err := device.Invalid(Name, device.CheckNoise(noise, w.N())); err != nil {
 		return err
 	}
 	w.diagonal, w.blocks = nil, nil
@@ -152,21 +151,13 @@ func (w *workspace) ready(invalid error) error {
 	if w.weights == nil {
 		return device.ErrStage
 	}
-	return argumentError(invalid)
-}
-
-// argumentError returns the error for invalid arguments, nil if they are valid.
-func argumentError(invalid error) error {
-	if invalid == nil {
-		return nil
-	}
-	return fmt.Errorf("merged: %w", invalid)
+	return device.Invalid(Name, invalid)
 }
 
 // Predict implements [device.Workspace]. The covariances of the points of a group with another one
 // are equal, so that their weights add up, and k*ᵀΣ⁻¹k* = k*_uᵀΣ_u⁻¹k*_u.
 func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
-	if err := argumentError(device.CheckPrediction(w.x, xs, alpha, mean, reduction)); err != nil {
+	if err := device.Invalid(Name, device.CheckPrediction(w.x, xs, alpha, mean, reduction)); err != nil {
 		return err
 	}
 	return w.inner.Predict(ctx, prog, theta, w.groups.sums(alpha), xs, mean, reduction)
@@ -181,7 +172,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 // MultiplyDerivatives implements [device.DerivativeProducts]: a product has equal elements in the
 // rows of a group, and the elements of a vector add up.
 func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
-	if err := argumentError(device.CheckProducts(prog, w.N(), vectors, m, dst)); err != nil {
+	if err := device.Invalid(Name, device.CheckProducts(prog, w.N(), vectors, m, dst)); err != nil {
 		return err
 	}
 	products := make([]float64, w.groups.u()*m*prog.NumParams)

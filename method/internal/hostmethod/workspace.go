@@ -3,7 +3,6 @@ package hostmethod
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -125,8 +124,8 @@ func (w *Workspace) ready(ctx context.Context, formed bool, invalid error, prog 
 	if w.engine == nil || formed && !w.formed {
 		return device.ErrStage
 	}
-	if invalid != nil {
-		return fmt.Errorf("%s: %w", w.Method(), invalid)
+	if err := device.Invalid(w.Method(), invalid); err != nil {
+		return err
 	}
 	if prog != nil {
 		if err := device.CheckProgram(prog, theta, w.Points.D); err != nil {
