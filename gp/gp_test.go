@@ -145,7 +145,7 @@ func TestSaveLoad(t *testing.T) {
 	}
 }
 
-// TestDamage checks that any changed bit and any lost byte of a model file is detected.
+// TestDamage checks that any changed bit and any lost byte of a model file is detected, in the short form two bits of each byte.
 func TestDamage(t *testing.T) {
 	var file bytes.Buffer
 	must.Do(t, newModel(t, 5).Write(&file))
@@ -158,7 +158,7 @@ func TestDamage(t *testing.T) {
 	}
 	for i := range whole {
 		for bit := range 8 {
-			if testing.Short() && (i+bit)%8 != 0 {
+			if !must.Long() && (i+bit)%4 != 0 {
 				continue
 			}
 			text := bytes.Clone(whole)

@@ -36,14 +36,13 @@ type leaf struct {
 // parameter returns a parameter of the q-th column. It is 0 if the text says so, and 1 if
 // the leaf has no parameter of that name.
 func (p pair) parameter(name string, q int) complex128 {
-	places := p.places[name]
-	if v := p.start[name]; len(places) == 0 && len(v) == 1 && v[0] == 0 {
+	if places := p.places[name]; len(places) > 0 {
+		return p.theta[places[min(q, len(places)-1)]]
+	}
+	if v := p.start[name]; len(v) == 1 && v[0] == 0 {
 		return 0
 	}
-	if len(places) == 0 {
-		return 1
-	}
-	return p.theta[places[min(q, len(places)-1)]]
+	return 1
 }
 
 // difference returns x_c − y_c for the q-th column c.

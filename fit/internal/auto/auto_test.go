@@ -81,8 +81,8 @@ func TestExact(t *testing.T) {
 
 // TestChoiceOfRows checks that a larger table is compared on some rows and tuned on all.
 func TestChoiceOfRows(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a second")
+	if !must.Long() {
+		t.Skip("compares kernels on 750 rows: GPFIT_LONG=1 runs it")
 	}
 	d := table(1300, 1, 0.1, func(x []float64) float64 { return math.Sin(3 * x[0]) })
 	r := run(t, d, problem.Options{}).Report
