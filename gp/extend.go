@@ -130,7 +130,7 @@ func (add *Addition) extend(ctx context.Context, m *Model, b device.Backend, rea
 // to returns the model with more rows, whose weights are still to be found.
 func (add *Addition) to(m *Model) (*Model, error) {
 	t := m.T()
-	used, err := m.used(add.X, add.N)
+	used, err := m.inputs().used(add.X, add.N)
 	if err != nil || add.N < 1 || len(add.Y) != add.N*t {
 		return nil, &ShapeError{Numbers: len(add.X), Rows: add.N, Features: len(m.FeatureNames)}
 	}
@@ -146,7 +146,7 @@ func (add *Addition) to(m *Model) (*Model, error) {
 	if i := slices.Index(add.Noise.Weight, 0); i >= 0 {
 		return nil, &NoiseError{i, "the weight is 0: leave out such rows"}
 	}
-	noise, err := add.Noise.under(m, add.N)
+	noise, err := add.Noise.Variances(m, add.N)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (add *Addition) rowNumbers(m *Model) []float64 {
 // differences returns what the targets of the new rows differ from their predicted means, in
 // scaled units, N×T.
 func (add *Addition) differences(ctx context.Context, m *Model, b device.Backend) ([]float64, error) {
-	xs, err := m.at(add.X, add.N)
+	xs, err := m.inputs().at(add.X, add.N)
 	if err != nil {
 		return nil, err
 	}

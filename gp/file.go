@@ -28,21 +28,6 @@ import (
 // them. A model has the oldest version that has all its parts; older programs read it.
 const SchemaVersion = 7
 
-// versionOf returns the oldest version of the model file that has all parts of the model.
-func versionOf(m *Model) int {
-	switch {
-	case m.Scaling.Transform != nil, m.Noise.WeightColumn != "" && m.Draws != nil:
-		return SchemaVersion
-	case m.State.Method != "":
-		return 5
-	case m.Draws != nil:
-		return 4
-	case m.Encoding != nil:
-		return 3
-	}
-	return 2
-}
-
 // A model file is a NumPy .npz archive: an uncompressed zip file of X.npy, y.npy, alpha.npy,
 // noise.npy if the noise differs between rows, rows.npy if the training rows are not all rows of
 // a table, factor.npy on request, model.json, and fit.json, which says how the model was fitted
@@ -88,7 +73,7 @@ const stateful = "experts"
 func (m *Model) Save(path string) error { return save(path, m.Write) }
 
 // Write writes the model in the format of a model file.
-func (m *Model) Write(w io.Writer) error { return writeValid(m, w, nil) }
+func (m *Model) Write(w io.Writer) error { return newHeader(m).writeValid(w, nil) }
 
 func save(path string, write func(io.Writer) error) error {
 	if err := atomicfile.Write(context.Background(), path, write); err != nil {
@@ -98,17 +83,37 @@ func save(path string, write func(io.Writer) error) error {
 }
 
 // writeValid writes the model unless it could not be read back.
-func writeValid(m *Model, w io.Writer, factor device.FactorStore) error {
-	if err := m.Validate(); err != nil {
+func (h *fileHeader) writeValid(w io.Writer, factor device.FactorStore) error {
+	if err := h.Validate(); err != nil {
 		return fmt.Errorf("gp: model to save: %w", err)
 	}
-	return writeModel(m, w, factor, versionOf(m))
+	return h.write(w, factor)
 }
 
-func writeModel(m *Model, w io.Writer, factor device.FactorStore, version int) error {
+// newHeader returns the header of the model's file, in the oldest version that has all parts of the model.
+func newHeader(m *Model) *fileHeader {
+	h := &fileHeader{SchemaVersion: 2, Type: "gpfit model", N: m.N(), Model: m}
+	if m.State.Method == stateful {
+		h.Experts = json.RawMessage(m.State.Text)
+	}
+	switch {
+	case m.Scaling.Transform != nil, m.Noise.WeightColumn != "" && m.Draws != nil:
+		h.SchemaVersion = SchemaVersion
+	case m.State.Method != "":
+		h.SchemaVersion = 5
+	case m.Draws != nil:
+		h.SchemaVersion = 4
+	case m.Encoding != nil:
+		h.SchemaVersion = 3
+	}
+	return h
+}
+
+// write writes the file, with the checksum at its end.
+func (h *fileHeader) write(w io.Writer, factor device.FactorStore) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	sum := newChecksumWriter(buffered)
-	if err := writeArchive(m, sum, factor, version); err != nil {
+	if err := h.writeArchive(sum, factor); err != nil {
 		return err
 	}
 	if err := sum.finish(); err != nil {
@@ -117,21 +122,17 @@ func writeModel(m *Model, w io.Writer, factor device.FactorStore, version int) e
 	return buffered.Flush()
 }
 
-func writeArchive(m *Model, w io.Writer, factor device.FactorStore, version int) error {
+func (h *fileHeader) writeArchive(w io.Writer, factor device.FactorStore) error {
 	z := zip.NewWriter(w)
 	if err := z.SetComment(emptyComment); err != nil {
 		return err
-	}
-	h := &fileHeader{SchemaVersion: version, Type: "gpfit model", N: m.N(), Model: m}
-	if m.State.Method == stateful {
-		h.Experts = json.RawMessage(m.State.Text)
 	}
 	text, err := json.MarshalIndent(h, "", "  ")
 	if err == nil {
 		err = npy.AddText(z, headerEntry, text)
 	}
-	if err == nil && m.Record != nil {
-		err = npy.AddText(z, recordEntry, m.Record)
+	if err == nil && h.Record != nil {
+		err = npy.AddText(z, recordEntry, h.Record)
 	}
 	for _, a := range h.arrays() {
 		if err == nil && !(a.optional && *a.into == nil) {

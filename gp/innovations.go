@@ -57,7 +57,7 @@ func (s *scored) fromJoint(ctx context.Context, m *Model, b device.Backend, add 
 		return err
 	}
 	defer before.Close()
-	xs, err := m.at(add.X, add.N)
+	xs, err := m.inputs().at(add.X, add.N)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (o JointOptions) noise(m *Model, n int) ([]float64, error) {
 	if !o.Observed {
 		return nil, nil
 	}
-	return o.Noise.under(m, n)
+	return o.Noise.Variances(m, n)
 }
 
 // Joint is the multivariate normal distribution of the values at m rows, in original units. With a
@@ -67,7 +67,7 @@ type Joint struct {
 // [*ShapeError], [*SizeError], [*device.MemoryError], [*device.UnsupportedError] and [*RangeError].
 func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
 	mod := p.model
-	xs, err := mod.at(rows, m)
+	xs, err := mod.inputs().at(rows, m)
 	if err == nil {
 		err = p.form(ctx)
 	}
@@ -124,7 +124,7 @@ func newJoint(m int) (*Joint, error) {
 // Prior returns the prior distribution at n rows: the mean function and K**, plus
 // σ²I for observations.
 func Prior(ctx context.Context, m *Model, rows []float64, n int, opts JointOptions) (*Joint, error) {
-	xs, err := m.at(rows, n)
+	xs, err := m.inputs().at(rows, n)
 	if err != nil {
 		return nil, err
 	}

@@ -213,7 +213,7 @@ func TestRowNoise(t *testing.T) {
 	if _, err := p.Predict(t.Context(), rows, points); !errors.As(err, &ne) || ne.Row != -1 {
 		t.Errorf("error %v, want a NoiseError", err)
 	}
-	if _, err := (RowNoise{Known: known}).under(newModel(t, 5), 6); err == nil {
+	if _, err := (RowNoise{Known: known}).Variances(newModel(t, 5), 6); err == nil {
 		t.Error("known variances accepted by a model without")
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"gpfit/device"
 )
 
-// drawnModel returns the model with the parameters of draw k; its weights are still to be found.
-func drawnModel(m *Model, k int) *Model {
-	d, one := m.Draws, *m
+// of returns the model with the parameters of draw k; its weights are still to be found.
+func (d *Draws) of(m *Model, k int) *Model {
+	one := *m
 	one.Theta, one.factorPath, one.Draws = d.Theta[k], "", nil
 	if d.Coefficients != nil {
 		one.Mean.Coefficients = d.Coefficients[k]
@@ -25,27 +25,29 @@ func drawnModel(m *Model, k int) *Model {
 	switch {
 	case len(m.Noise.Labels) > 0:
 		one.Noise.Variances = d.Noise[k]
-		one.TrainNoise = redrawn(m, func(i int) (estimated, drawn float64) { return m.Noise.Variances[d.Group[i]], d.Noise[k][d.Group[i]] })
+		one.TrainNoise = m.Noise.redrawn(m.TrainNoise, func(i int) (estimated, drawn float64) {
+			return m.Noise.Variances[d.Group[i]], d.Noise[k][d.Group[i]]
+		})
 	case m.NoiseVariance > 0:
 		one.NoiseVariance = d.Noise[k][0]
-		one.TrainNoise = redrawn(m, func(int) (estimated, drawn float64) { return m.NoiseVariance, one.NoiseVariance })
+		one.TrainNoise = m.Noise.redrawn(m.TrainNoise, func(int) (estimated, drawn float64) { return m.NoiseVariance, one.NoiseVariance })
 	}
 	return &one
 }
 
-// redrawn returns the noise variances of the training rows with other estimated variances.
-func redrawn(m *Model, of func(i int) (estimated, drawn float64)) []float64 {
-	noise := slices.Clone(m.TrainNoise)
+// redrawn returns the noise variances of training rows with other estimated variances.
+func (z *Noise) redrawn(rows []float64, of func(i int) (estimated, drawn float64)) []float64 {
+	noise := slices.Clone(rows)
 	for i, v := range noise {
 		estimated, drawn := of(i)
-		if m.Noise.WeightColumn == "" {
+		if z.WeightColumn == "" {
 			// Rounding of the difference may leave a known variance of 0 slightly negative.
 			noise[i] = max(v+(drawn-estimated), 0)
 			continue
 		}
 		own := 0.0
-		if k, found := slices.BinarySearch(m.Noise.Outlying, i); found {
-			own = m.Noise.OutlyingVariances[k]
+		if k, found := slices.BinarySearch(z.Outlying, i); found {
+			own = z.OutlyingVariances[k]
 		}
 		noise[i] = max(0, v-own)*(drawn/estimated) + own
 	}
@@ -148,7 +150,7 @@ func (x *Mixture) draw(ctx context.Context, i int) (*system, error) {
 	if x.kept[i] != nil {
 		return x.kept[i], nil
 	}
-	s := x.own.of(drawnModel(x.own.whole, x.use[i]), x.own.ws)
+	s := x.own.of(x.own.whole.Draws.of(x.own.whole, x.use[i]), x.own.ws)
 	keep := x.keeps()
 	if keep {
 		s.ws = nil

@@ -145,13 +145,10 @@ func (m *Model) covariance() (covariance, error) {
 }
 
 // KernelText returns the kernel with the names of columns in place of indices.
-func (m *Model) KernelText() string { return m.named(m.Kernel) }
-
-// named returns the text of a kernel with the names of columns.
-func (m *Model) named(text string) string {
-	expr, err := kernel.Parser{Families: m.Kernels}.Parse(text)
+func (m *Model) KernelText() string {
+	expr, err := m.Expression()
 	if err != nil {
-		return text // a model that was loaded has none
+		return m.Kernel // a model that was loaded has none
 	}
 	return kernel.Text(expr, m.FeatureNames)
 }

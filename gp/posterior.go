@@ -86,7 +86,7 @@ func (p *Posterior) WriteWithFactor(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return writeValid(p.whole, w, factor)
+	return newHeader(p.whole).writeValid(w, factor)
 }
 
 // Target returns the posterior of one target, t, on the same workspace.

@@ -185,13 +185,13 @@ func TestMixture(t *testing.T) {
 		}
 		var parts [][]*Prediction
 		for k := range 3 {
-			one := settled(t, drawnModel(m, k))
+			one := settled(t, m.Draws.of(m, k))
 			if m.Noise.Column != "" && math.Abs((one.TrainNoise[3]-one.NoiseVariance)-(m.TrainNoise[3]-m.NoiseVariance)) > 1e-15 {
 				t.Errorf("known variance %v, want %v", one.TrainNoise[3]-one.NoiseVariance, m.TrainNoise[3]-m.NoiseVariance)
 			}
 			if m.Noise.WeightColumn != "" {
 				must.Within(t, one.TrainNoise[3]*4, one.NoiseVariance, 1e-15, "noise of weight 4")
-				if noise := must.Get(RowNoise{Weight: []float64{0, 1, 4}}.under(one, 3))(t); noise[0] != one.NoiseVariance || noise[1] != noise[0] || noise[2] != noise[0]/4 {
+				if noise := must.Get(RowNoise{Weight: []float64{0, 1, 4}}.Variances(one, 3))(t); noise[0] != one.NoiseVariance || noise[1] != noise[0] || noise[2] != noise[0]/4 {
 					t.Errorf("noise of the weights 0, 1 and 4: %v", noise)
 				}
 			}
@@ -299,7 +299,7 @@ func TestRelevanceByPredictions(t *testing.T) {
 	for what, m := range models {
 		got := must.Get(Relevance(t.Context(), m, 0))(t)
 		must.Near(t, what, got, relevanceByPredictions(t, m), 1e-9, 1e-9)
-		blocks := must.Get(relevance(t.Context(), m, 0, 1))(t)
+		blocks := must.Get(newRowPairs(m).onHost(t.Context(), 0, 1))(t)
 		if !slices.Equal(blocks, got) {
 			t.Errorf("%s: relevance %v with a block for each column, %v with one", what, blocks, got)
 		}

@@ -62,11 +62,11 @@ func (p *Posterior) PredictTargets(ctx context.Context, rows []float64, m int, r
 
 // predictions predicts targets of the model, which differ only in means and units.
 func (s *system) predictions(ctx context.Context, rows []float64, m int, row RowNoise, targets ...*Model) ([]*Prediction, error) {
-	xs, err := s.whole.at(rows, m)
+	xs, err := s.whole.inputs().at(rows, m)
 	if err != nil {
 		return nil, err
 	}
-	noise, err := row.under(targets[0], m)
+	noise, err := row.Variances(targets[0], m)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (p *Posterior) PredictMeans(ctx context.Context, rows []float64, m int) ([]
 		all, err := p.PredictTargets(ctx, rows, m, RowNoise{})
 		return meansOf(all), err
 	}
-	xs, err := p.whole.at(rows, m)
+	xs, err := p.whole.inputs().at(rows, m)
 	if err != nil {
 		return nil, err
 	}

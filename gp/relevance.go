@@ -45,25 +45,7 @@ const (
 // operations, on the given threads of the host, 0 for all; the number does not change the result. The
 // result is nil for tables of thousands of columns, for which pairs of only 16 rows would take minutes.
 func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
-	return relevance(ctx, m, threads, relevanceNumbers)
-}
-
-func relevance(ctx context.Context, m *Model, threads, numbers int) ([]float64, error) {
-	c, err := m.covariance()
-	if err == nil && m.State.Method != "" {
-		err = &device.UnsupportedError{Method: m.State.Method, What: "predictions without a posterior"}
-	}
-	if err != nil {
-		return nil, err
-	}
-	x := m.Points()
-	return newRowPairs(m).relevance(numbers, func(xs *kernel.Points) ([][]float64, error) {
-		means := make([][]float64, m.T())
-		for t, one := range m.targets() {
-			means[t] = one.Mean.at(xs)
-		}
-		return means, c.addSums(ctx, threads, x, m.Alpha, xs, means)
-	})
+	return newRowPairs(m).onHost(ctx, threads, relevanceNumbers)
 }
 
 // Relevance returns what [Relevance] returns. For a method that keeps a state with the model it takes the means of the
@@ -94,6 +76,26 @@ func newRowPairs(m *Model) *rowPairs {
 		}
 	}
 	return &rowPairs{m, pairs}
+}
+
+// onHost returns the relevance with means that the threads of the host compute.
+func (r *rowPairs) onHost(ctx context.Context, threads, numbers int) ([]float64, error) {
+	m := r.model
+	c, err := m.covariance()
+	if err == nil && m.State.Method != "" {
+		err = &device.UnsupportedError{Method: m.State.Method, What: "predictions without a posterior"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	x := m.Points()
+	return r.relevance(numbers, func(xs *kernel.Points) ([][]float64, error) {
+		means := make([][]float64, m.T())
+		for t, one := range m.targets() {
+			means[t] = one.Mean.at(xs)
+		}
+		return means, c.addSums(ctx, threads, x, m.Alpha, xs, means)
+	})
 }
 
 // relevance compares the means, in scaled units, of the pairs. It changes as many columns

@@ -23,16 +23,25 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("gp: got %d numbers for %d rows of %d features", e.Numbers, e.Rows, e.Features)
 }
 
+// inputs says which of all features are the inputs of a model, and their scaling.
+type inputs struct {
+	features int
+	columns  []int
+	Scaling
+}
+
+func (m *Model) inputs() inputs { return inputs{len(m.FeatureNames), m.Columns, m.Scaling} }
+
 // used selects the columns in use from n rows of features, row-major with one
 // column for every name in FeatureNames. The result is n×len(Columns). Errors are [*ShapeError].
-func (m *Model) used(rows []float64, n int) ([]float64, error) {
-	all, d := len(m.FeatureNames), len(m.Columns)
+func (in inputs) used(rows []float64, n int) ([]float64, error) {
+	all, d := in.features, len(in.columns)
 	if n < 0 || len(rows) != n*all {
 		return nil, &ShapeError{Numbers: len(rows), Rows: n, Features: all}
 	}
 	used := make([]float64, n*d)
 	for i := range n {
-		for q, c := range m.Columns {
+		for q, c := range in.columns {
 			used[i*d+q] = rows[i*all+c]
 		}
 	}
@@ -40,18 +49,30 @@ func (m *Model) used(rows []float64, n int) ([]float64, error) {
 }
 
 // at returns n rows of features as points in scaled units. Errors are [*ShapeError].
-func (m *Model) at(rows []float64, n int) (*kernel.Points, error) {
-	used, err := m.used(rows, n)
+func (in inputs) at(rows []float64, n int) (*kernel.Points, error) {
+	used, err := in.used(rows, n)
 	if err != nil {
 		return nil, err
 	}
-	return kernel.NewPoints(m.Scaling.Inputs(used), n, len(m.Columns)), nil
+	return kernel.NewPoints(in.Inputs(used), n, len(in.columns)), nil
 }
 
-// under returns the noise variance of a new observation at n rows under a model, in scaled
+// slopes returns derivatives by the columns in use, in scaled units, as derivatives by
+// all features in original units.
+func (in inputs) slopes(derivatives []float64) []float64 {
+	all, d := in.features, len(in.columns)
+	out := make([]float64, len(derivatives)/d*all)
+	for i, v := range derivatives {
+		row, q := i/d, i%d
+		out[row*all+in.columns[q]] = v * in.YScale / in.XScale[q]
+	}
+	return out
+}
+
+// Variances returns the noise variance of a new observation at n rows under a model, in scaled
 // units: the estimated variance of the row's group, divided by the row's weight if it has one that is not 0,
 // plus the row's known variance, if any. Errors are [*NoiseError].
-func (r RowNoise) under(m *Model, n int) ([]float64, error) {
+func (r RowNoise) Variances(m *Model, n int) ([]float64, error) {
 	out := make([]float64, n)
 	if r.Known != nil && len(r.Known) != n || r.Group != nil && len(r.Group) != n || r.Weight != nil && len(r.Weight) != n {
 		return nil, fmt.Errorf("gp: %d known variances, %d groups and %d weights for %d rows", len(r.Known), len(r.Group), len(r.Weight), n)
@@ -85,13 +106,6 @@ func (r RowNoise) under(m *Model, n int) ([]float64, error) {
 		out[i] = v
 	}
 	return out, nil
-}
-
-// CheckNoise returns a [*NoiseError] if row lacks noise information that the
-// prediction of n rows needs.
-func (m *Model) CheckNoise(n int, row RowNoise) error {
-	_, err := row.under(m, n)
-	return err
 }
 
 // group returns the index of the group of row i.

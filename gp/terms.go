@@ -49,7 +49,7 @@ func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []T
 			mean[j] *= mod.Scaling.YScale
 			std[j] = math.Sqrt(std[j]) * mod.Scaling.YScale
 		}
-		terms = append(terms, TermPrediction{Path: part.Path, Text: mod.named(part.Text), Mean: mean, Std: std})
+		terms = append(terms, TermPrediction{Path: part.Path, Text: kernel.Text(part.Expr, mod.FeatureNames), Mean: mean, Std: std})
 	}
 	meanFunction = mod.Mean.at(xs)
 	mod.Scaling.toOriginal(meanFunction)
@@ -61,7 +61,7 @@ func (s *system) oneProcessAt(ctx context.Context, what string, rows []float64, 
 	if err := s.oneProcess(ctx, what); err != nil {
 		return nil, err
 	}
-	return s.whole.at(rows, m)
+	return s.whole.inputs().at(rows, m)
 }
 
 // terms splits the kernel into its terms.
@@ -119,7 +119,7 @@ func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.Path, w.Text = part.Path, p.model.named(part.Text)
+		w.Path, w.Text = part.Path, kernel.Text(part.Expr, p.model.FeatureNames)
 		for _, v := range [][]float64{w.Mean, w.Cov, w.PriorVariance} {
 			if firstNonFinite(v) >= 0 {
 				return nil, &RangeError{What: "posterior of the weights of " + w.Path, Row: -1}
@@ -158,7 +158,7 @@ func (m *Model) features(part kernel.Term) (*features, error) {
 	points, s := m.Points(), m.Scaling
 	f, err := part.Program.FiniteFeatures(part.Theta(m.Theta), points)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.named(part.Text), err)
+		return nil, fmt.Errorf("%s: %w", kernel.Text(part.Expr, m.FeatureNames), err)
 	}
 	if f == nil {
 		return nil, nil
@@ -263,19 +263,7 @@ func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]
 		return nil, err
 	}
 	mod.Mean.addSlopes(xs, grad)
-	return mod.ofFeatures(grad), nil
-}
-
-// ofFeatures returns derivatives by the columns in use, in scaled units, as derivatives by
-// all features in original units.
-func (m *Model) ofFeatures(derivatives []float64) []float64 {
-	all, d := len(m.FeatureNames), len(m.Columns)
-	out := make([]float64, len(derivatives)/d*all)
-	for i, v := range derivatives {
-		row, q := i/d, i%d
-		out[row*all+m.Columns[q]] = v * m.Scaling.YScale / m.Scaling.XScale[q]
-	}
-	return out
+	return mod.inputs().slopes(grad), nil
 }
 
 // solveColumns is the number of right-hand sides per solve for the variances of
@@ -318,7 +306,7 @@ func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]f
 	for i, v := range variance {
 		variance[i] = math.Sqrt(max(v, 0)) // rounding can make a variance of 0 negative
 	}
-	return mod.ofFeatures(variance), nil
+	return mod.inputs().slopes(variance), nil
 }
 
 // reduceSlopes subtracts the information of the data from the prior variances of

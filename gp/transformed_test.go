@@ -129,7 +129,7 @@ func TestTransformedFile(t *testing.T) {
 	fresh, _ := transformedModel(t, transform.BoxCox, 12)
 	m, info, err := Inspect("testdata/v7_transform.gpfit")
 	must.Do(t, err)
-	if info.SchemaVersion != 7 || versionOf(newModel(t, 5)) != 2 {
+	if info.SchemaVersion != 7 || newHeader(newModel(t, 5)).SchemaVersion != 2 {
 		t.Errorf("version %d with a transform", info.SchemaVersion)
 	}
 	must.Within(t, m.Scaling.Transform.Lambda, fresh.Scaling.Transform.Lambda, 1e-6, "lambda")

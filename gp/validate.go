@@ -46,23 +46,19 @@ func firstNonFinite(v []float64) int {
 	return -1
 }
 
-// checkNumbers returns an error about numbers that no model can have.
-func checkNumbers(m *Model) error {
-	s := m.Scaling
-	for name, v := range map[string][]float64{
-		"X": m.X, "y": m.Y, "alpha": m.Alpha, "noise": m.TrainNoise, "rows": m.Rows, "theta": m.Theta, "coefficients": m.Mean.Coefficients,
-		"x_mean": s.XMean, "x_scale": s.XScale, "y_mean and y_scale": {s.YMean, s.YScale}, "noise_variance and jitter": {m.NoiseVariance, m.Jitter},
-	} {
+// checkFinite returns an error if a number of some named parts is not finite.
+func checkFinite(parts map[string][]float64) error {
+	for name, v := range parts {
 		if i := firstNonFinite(v); i >= 0 {
 			return fmt.Errorf("element %d of %s is %v, not a finite number", i, name, v[i])
 		}
 	}
-	for _, scale := range append([]float64{s.YScale}, s.XScale...) {
-		if !(scale > 0) {
-			return fmt.Errorf("invalid scale %v", scale)
-		}
-	}
-	for i, row := range m.Rows {
+	return nil
+}
+
+// checkRows checks the numbers of training rows.
+func checkRows(rows []float64) error {
+	for i, row := range rows {
 		if row < 0 || row != math.Trunc(row) {
 			return fmt.Errorf("training row %d has the invalid row number %v", i, row)
 		}
@@ -91,29 +87,51 @@ func (m *Model) Validate() error {
 		return fmt.Errorf("noise variances for %d training rows, but there are %d rows", len(m.TrainNoise), m.N())
 	case len(m.Noise.Outlying) > 0 && (slices.Min(m.Noise.Outlying) < 0 || slices.Max(m.Noise.Outlying) >= len(m.TrainNoise)):
 		return fmt.Errorf("the outlying rows %v of %d variances", m.Noise.Outlying, len(m.TrainNoise))
+	case m.Scaling.Transform != nil && (len(m.Targets) > 0 || m.Noise.Column != ""):
+		return errors.New("a transform of the target with several targets or known noise")
+	case len(m.Targets) > 0 && m.Noise.Column != "":
+		return fmt.Errorf("known noise variances with %d targets", len(m.Targets))
 	case !(m.NoiseVariance >= 0) || !(m.Jitter >= 0):
 		return fmt.Errorf("noise variance %v, jitter %v", m.NoiseVariance, m.Jitter)
 	}
 	if m.Rows != nil && len(m.Rows) != m.N() {
 		return fmt.Errorf("row numbers for %d training rows, but there are %d rows", len(m.Rows), m.N())
 	}
-	for i, v := range m.TrainNoise {
-		if !(v >= 0) {
-			return fmt.Errorf("noise variance %v of training row %d", v, i)
-		}
+	if i := slices.IndexFunc(m.TrainNoise, func(v float64) bool { return !(v >= 0) }); i >= 0 {
+		return fmt.Errorf("noise variance %v of training row %d", m.TrainNoise[i], i)
 	}
-	if err := errors.Join(checkNumbers(m), m.Mean.validate(d), m.Noise.validate(), m.Draws.validate(m, prog), checkTargets(m), checkTransform(m)); err != nil {
+	err = errors.Join(checkFinite(map[string][]float64{
+		"X": m.X, "y": m.Y, "alpha": m.Alpha, "noise": m.TrainNoise, "rows": m.Rows, "theta": m.Theta, "noise_variance and jitter": {m.NoiseVariance, m.Jitter},
+	}), checkRows(m.Rows), m.Mean.validate(d), m.Noise.validate(), m.Draws.validate(m, prog), m.Scaling.validate(m.Y))
+	if err != nil {
 		return err
+	}
+	for _, t := range m.Targets {
+		if err := t.validate(len(m.Mean.Basis)); err != nil {
+			return err
+		}
 	}
 	if m.Encoding != nil {
 		if err := m.Encoding.Check(m.FeatureNames); err != nil {
 			return err
 		}
 	}
-	for _, c := range m.Columns {
-		if c < 0 || c >= len(m.FeatureNames) {
-			return fmt.Errorf("column %d of %d features", c, len(m.FeatureNames))
+	return m.inputs().validate()
+}
+
+// validate checks that the columns are there.
+func (in inputs) validate() error {
+	for _, c := range in.columns {
+		if c < 0 || c >= in.features {
+			return fmt.Errorf("column %d of %d features", c, in.features)
 		}
+	}
+	return nil
+}
+
+func (t *Target) validate(basis int) error {
+	if len(t.Coefficients) != basis || !(t.YScale > 0) {
+		return fmt.Errorf("target %q with %d coefficients of %d basis functions and the scale %v", t.Name, len(t.Coefficients), basis, t.YScale)
 	}
 	return nil
 }
@@ -134,6 +152,9 @@ func (z *Noise) validate() error {
 }
 
 func (m *Mean) validate(columns int) error {
+	if err := checkFinite(map[string][]float64{"coefficients": m.Coefficients}); err != nil {
+		return err
+	}
 	if len(m.Coefficients) != len(m.Basis) {
 		return fmt.Errorf("%d coefficients for %d basis functions", len(m.Coefficients), len(m.Basis))
 	}
@@ -167,30 +188,24 @@ func (d *Draws) validate(m *Model, prog *kernel.Program) error {
 	return nil
 }
 
-// checkTransform checks the transform of the target and that it suits the other parts.
-func checkTransform(m *Model) error {
-	t := m.Scaling.Transform
+// validate checks the scales, and the transform of the target y.
+func (s Scaling) validate(y []float64) error {
+	if err := checkFinite(map[string][]float64{"x_mean": s.XMean, "x_scale": s.XScale, "y_mean and y_scale": {s.YMean, s.YScale}}); err != nil {
+		return err
+	}
+	for _, scale := range append([]float64{s.YScale}, s.XScale...) {
+		if !(scale > 0) {
+			return fmt.Errorf("invalid scale %v", scale)
+		}
+	}
+	t := s.Transform
 	switch {
 	case t == nil:
 		return nil
-	case len(m.Targets) > 0 || m.Noise.Column != "":
-		return errors.New("a transform of the target with several targets or known noise")
-	case !slices.ContainsFunc(m.Y, func(y float64) bool { return !t.Contains(y) }):
+	case !slices.ContainsFunc(y, func(y float64) bool { return !t.Contains(y) }):
 		return t.Check()
 	}
 	return fmt.Errorf("target transform %s of a target that is not positive", t.Kind)
-}
-
-func checkTargets(m *Model) error {
-	if len(m.Targets) > 0 && m.Noise.Column != "" {
-		return fmt.Errorf("known noise variances with %d targets", len(m.Targets))
-	}
-	for _, t := range m.Targets {
-		if len(t.Coefficients) != len(m.Mean.Basis) || !(t.YScale > 0) {
-			return fmt.Errorf("target %q with %d coefficients of %d basis functions and the scale %v", t.Name, len(t.Coefficients), len(m.Mean.Basis), t.YScale)
-		}
-	}
-	return nil
 }
 
 // checkSize returns a [*SizeError] if the numbers do not fit in the host's memory.

@@ -85,8 +85,8 @@ func TestAlgebra(t *testing.T) {
 			for _, p := range term.Params {
 				seen[p] = true
 			}
-			if term.Program.Text != term.Text || strings.Join(term.Program.Names(), " ") != strings.Join(namesOf(sum, term.Params), " ") {
-				t.Fatalf("term %s has parameters %v, in the whole %v", term.Text, term.Program.Names(), namesOf(sum, term.Params))
+			if term.Program.Text != term.Program.Text || strings.Join(term.Program.Names(), " ") != strings.Join(namesOf(sum, term.Params), " ") {
+				t.Fatalf("term %s has parameters %v, in the whole %v", term.Program.Text, term.Program.Names(), namesOf(sum, term.Params))
 			}
 		}
 		sameValues(t, "terms", pairValues(sum, theta, x, y), total)

@@ -328,8 +328,9 @@ func labelText(labels []int) string {
 // Term is one term of the outermost sum of an expression.
 type Term struct {
 	// Path is the path of the term in the names of its parameters: "k1", "k2", or in nested sums "k1.k2".
-	// The only term of an expression that is no sum has the path "k1". Text is its expression.
-	Path, Text string
+	// The only term of an expression that is no sum has the path "k1".
+	Path string
+	Expr Expr
 	// Program computes only the term. Its parameters keep their names in the whole.
 	Program *Program
 	// Params[i] is the index, in the θ of the whole, of the i-th element of the term's θ.
@@ -364,7 +365,7 @@ func Terms(e Expr, labels []int) ([]Term, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := Term{Path: paths[i], Text: prog.Text, Program: prog}
+		t := Term{Path: paths[i], Expr: part, Program: prog}
 		for i := range prog.Params {
 			prog.Params[i].Name = params[i].Name
 		}

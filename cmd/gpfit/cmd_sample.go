@@ -145,7 +145,8 @@ func (at *sampleRows) read(c *cli.Command, model *gp.Model, plot *samplePlot) (n
 	}
 	at.n = len(at.x) / len(at.names)
 	if c.Predict.Observed {
-		err = cli.RowsError(model.CheckNoise(at.n, noise))
+		_, err = noise.Variances(model, at.n)
+		err = cli.RowsError(err)
 	}
 	return noise, err
 }

@@ -207,7 +207,7 @@ func (r *ModelRows) Next() (Rows, error) {
 	for _, values := range t.Targets {
 		out.Observed = append(out.Observed, matrixrows.Values(values, whole))
 	}
-	if err := r.model.CheckNoise(out.N, out.Noise); err != nil {
+	if _, err := out.Noise.Variances(r.model, out.N); err != nil {
 		var ne *gp.NoiseError
 		if errors.As(err, &ne) && ne.Row >= 0 {
 			ne.Row = r.done + whole[ne.Row]

@@ -74,7 +74,7 @@ func TestAlong(t *testing.T) {
 	if in.N != 3 || !slices.Equal(in.X, want) {
 		t.Errorf("%d rows\n%v, want\n%v", in.N, in.X, want)
 	}
-	must.Do(t, m.CheckNoise(in.N, in.Noise))
+	must.Get(in.Noise.Variances(m, in.N))(t)
 }
 
 func TestChart(t *testing.T) {

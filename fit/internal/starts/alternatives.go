@@ -150,7 +150,7 @@ func (o *outlook) exchanges() {
 	for a, s := range o.terms {
 		for b, t := range o.terms[:a] {
 			la, lb := o.lengthscale(s), o.lengthscale(t)
-			if la == 0 || lb == 0 || s.Text == t.Text || math.Abs(math.Log(la/lb)) < math.Ln2 {
+			if la == 0 || lb == 0 || s.Program.Text == t.Program.Text || math.Abs(math.Log(la/lb)) < math.Ln2 {
 				continue
 			}
 			d := o.draft()
@@ -249,7 +249,7 @@ func (o *outlook) splits() {
 
 // alike reports whether two terms have the same form and equal parameters but for their sizes.
 func (o *outlook) alike(s, t kernel.Term) bool {
-	if s.Text != t.Text || len(s.Params) == 1 {
+	if s.Program.Text != t.Program.Text || len(s.Params) == 1 {
 		return false
 	}
 	for k, p := range s.Program.Params {
