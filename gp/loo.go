@@ -30,26 +30,20 @@ import (
 type LeaveOneOut struct {
 	// Places is the number of different inputs if some repeat, and 0 otherwise.
 	Places int
-	// Target is y. Mean and Std are the mean and standard deviation of the
-	// predicted observation, including noise.
-	Target, Mean, Std []float64
-	// Residual is y − Mean. Standardized is Residual/Std, standard normal if the model is correct.
+	// Target is y. The prediction has the mean and the standard deviation of the
+	// observation, including noise, without bounds and without StdLatent.
+	Target []float64
+	Prediction
+	// Residual is y − Mean. Standardized is Residual/Std, standard normal if the model is correct. With a transform
+	// of the target it belongs to the transformed target, the other fields to the target itself.
 	Residual, Standardized []float64
 	// LogDensity is the log predictive density of the target.
 	LogDensity []float64
-	// Transformed describes the transformed target if the model has a transform; nil otherwise.
-	// Standardized then belongs to the transformed target, the other fields to the target itself.
-	Transformed *Transformed
-}
-
-// Density returns the predictive density of training row i from all others.
-func (l *LeaveOneOut) Density(i int) score.Predictive {
-	return (&Prediction{Mean: l.Mean, Std: l.Std, Transformed: l.Transformed}).Density(i)
 }
 
 func newLeaveOneOut(y []float64) *LeaveOneOut {
 	column := func() []float64 { return make([]float64, len(y)) }
-	return &LeaveOneOut{Target: y, Mean: column(), Std: column(), Residual: column(), Standardized: column(), LogDensity: column()}
+	return &LeaveOneOut{Target: y, Prediction: Prediction{Mean: column(), Std: column()}, Residual: column(), Standardized: column(), LogDensity: column()}
 }
 
 // LeaveOneOut computes all leave-one-out predictions from the existing factor in 2n³/3 flops, and
@@ -87,7 +81,7 @@ func (l *LeaveOneOut) invert(m *Model, errors, variances []float64) {
 	means := m.Scaling.Targets(m.Y)
 	floats.Sub(means, errors)
 	p := newPrediction(m.Scaling, means, variances, make([]float64, len(means)))
-	l.Mean, l.Std, l.Transformed = p.Mean, p.Std, p.Transformed
+	l.Prediction = Prediction{Mean: p.Mean, Std: p.Std, Transformed: p.Transformed}
 	for i, y := range l.Target {
 		l.Residual[i], l.LogDensity[i], l.Standardized[i] = y-p.Mean[i], -p.Density(i).NegLog(y), p.Density(i).Standardized(y)
 	}
