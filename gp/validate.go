@@ -56,16 +56,6 @@ func checkFinite(parts map[string][]float64) error {
 	return nil
 }
 
-// checkRows checks the numbers of training rows.
-func checkRows(rows []float64) error {
-	for i, row := range rows {
-		if row < 0 || row != math.Trunc(row) {
-			return fmt.Errorf("training row %d has the invalid row number %v", i, row)
-		}
-	}
-	return nil
-}
-
 // Validate checks that the parts of the model are consistent.
 func (m *Model) Validate() error {
 	d := len(m.Columns)
@@ -102,9 +92,12 @@ func (m *Model) Validate() error {
 	}
 	err = errors.Join(checkFinite(map[string][]float64{
 		"X": m.X, "y": m.Y, "alpha": m.Alpha, "noise": m.TrainNoise, "rows": m.Rows, "theta": m.Theta, "noise_variance and jitter": {m.NoiseVariance, m.Jitter},
-	}), checkRows(m.Rows), m.Mean.validate(d), m.Noise.validate(), m.Draws.validate(m, prog), m.Scaling.validate(m.Y))
+	}), m.Mean.validate(d), m.Noise.validate(), m.Draws.validate(m, prog), m.Scaling.validate(m.Y))
 	if err != nil {
 		return err
+	}
+	if i := slices.IndexFunc(m.Rows, func(row float64) bool { return row < 0 || row != math.Trunc(row) }); i >= 0 {
+		return fmt.Errorf("training row %d has the invalid row number %v", i, m.Rows[i])
 	}
 	for _, t := range m.Targets {
 		if err := t.validate(len(m.Mean.Basis)); err != nil {
