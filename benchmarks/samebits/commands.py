@@ -307,7 +307,7 @@ entry("batch-interrupt", "!interrupt l.run/checkpoints/* 6 batch @long.yaml --ou
 # --- The emulated GPU --------------------------------------------------------
 
 GPU = "--device cuda:0"
-LOST = "GPFIT_EMU_FAULTS=cusolverDnXpotrf:12:700"
+LOST = "GPFIT_EMU_FAULTS=cuLaunchKernel:400:700"
 entry("gpu-devices", "devices --device cuda:0", "devices --json --device cuda:0", "GPFIT_EMU_DEVICES=2 devices --device cuda:1", "GPFIT_EMU_COMPUTE=70 devices --device cpu", needs="emulator")
 entry("gpu-nlml", f"nlml @few.csv {GPU} --ard --json", f"nlml @few.csv {GPU} --kernel 'rbf*periodic + rq + matern12 + cosine' --json",
       f"nlml @few.csv {GPU} --kernel 'linear(ard) + poly(3) + constant + matern32*matern52'", f"nlml @few.csv {GPU} --mean linear --objective loo --scores loo,cv --folds 3 --json", needs="emulator")

@@ -18,7 +18,10 @@ from pathlib import Path
 # Keys of JSON objects whose values differ from run to run.
 DROPPED = {
     # times
-    "seconds", "evaluation_seconds", "estimated_seconds", "fit_seconds", "predict_seconds", "time", "changed", "created", "since", "date",
+    "seconds", "evaluation_seconds", "estimated_seconds", "fit_seconds", "predict_seconds", "busy_seconds", "jobs_per_second", "time",
+    "changed", "created", "since", "date",
+    # memory, and sums over records and models that contain it or times
+    "peak_bytes", "crc32c", "model_sha256",
     # the process and the build
     "host", "pid", "version", "program", "revision", "go", "platform", "gpfit",
 }
