@@ -12,7 +12,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // structuredTable is a table with a kernel, and the method that suits both.
@@ -119,19 +119,19 @@ func TestChoice(t *testing.T) {
 			evaluate := func(method string) *summary.Report {
 				o := c.options
 				o.Kernel = c.kernel
-				job := must.Get(fit.Prepare(c.data, o, problem.Events{}))(t)
-				opened := must.Get(gpfit.Devices{Name: "cpu", Method: method}.Open(t.Context(), tuning.Workload(job)))(t)
+				job := testcheck.Get(fit.Prepare(c.data, o, problem.Events{}))(t)
+				opened := testcheck.Get(gpfit.Devices{Name: "cpu", Method: method}.Open(t.Context(), tuning.Workload(job)))(t)
 				defer opened.Close()
-				return must.Get(fit.Evaluate(t.Context(), job, opened.Backends[0], nil))(t)
+				return testcheck.Get(fit.Evaluate(t.Context(), job, opened.Backends[0], nil))(t)
 			}
 			got, want := evaluate(""), evaluate("dense")
 			if got.Method != c.method {
 				t.Errorf("method %s, not %s", cmp.Or(got.Method, "dense"), cmp.Or(c.method, "dense"))
 			}
-			must.Near(t, "objective", []float64{got.Objective, got.NLML}, []float64{want.Objective, want.NLML}, 1e-10, 1e-9)
+			testcheck.Near(t, "objective", []float64{got.Objective, got.NLML}, []float64{want.Objective, want.NLML}, 1e-10, 1e-9)
 			for name, v := range want.GradientLog {
 				// The terms of a component are as large as n.
-				must.Within(t, got.GradientLog[name], v, 1e-10*float64(c.data.N), "derivative by %s", name)
+				testcheck.Within(t, got.GradientLog[name], v, 1e-10*float64(c.data.N), "derivative by %s", name)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 var writeFields = flag.Bool("write-fields", false, "write the fields in the comments of gpfit.go")
@@ -22,7 +22,7 @@ var writeFields = flag.Bool("write-fields", false, "write the fields in the comm
 //
 //	go test . -run TestFields -write-fields
 func TestFields(t *testing.T) {
-	text := must.Get(os.ReadFile("gpfit.go"))(t)
+	text := testcheck.Get(os.ReadFile("gpfit.go"))(t)
 	for _, c := range []struct{ name, file string }{{"Options", "fit/problem/options.go"}, {"Data", "fit/problem/data.go"}} {
 		begin, end := []byte("//\t// Fields of "+c.name+":\n"), []byte("type "+c.name+" = ")
 		from, to := bytes.Index(text, begin), bytes.Index(text, end)
@@ -36,14 +36,14 @@ func TestFields(t *testing.T) {
 		text = bytes.Join([][]byte{text[:from], begin, []byte(list), text[to:]}, nil)
 	}
 	if *writeFields {
-		must.Do(t, os.WriteFile("gpfit.go", must.Get(format.Source(text))(t), 0o644))
+		testcheck.Do(t, os.WriteFile("gpfit.go", testcheck.Get(format.Source(text))(t), 0o644))
 	}
 }
 
 // fieldList returns the exported fields of a struct as lines of a comment, each with the first sentence
 // of its own comment before it.
 func fieldList(t *testing.T, file, name string) string {
-	parsed := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments))(t)
+	parsed := testcheck.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments))(t)
 	var out strings.Builder
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		spec, ok := n.(*ast.TypeSpec)
@@ -59,7 +59,7 @@ func fieldList(t *testing.T, file, name string) string {
 				out.WriteString("//\t// " + sentence + "\n")
 			}
 			var kind bytes.Buffer
-			must.Do(t, format.Node(&kind, token.NewFileSet(), f.Type))
+			testcheck.Do(t, format.Node(&kind, token.NewFileSet(), f.Type))
 			out.WriteString("//\t" + strings.TrimSpace(strings.Join(names, ", ")+" "+kind.String()) + "\n")
 		}
 		return false

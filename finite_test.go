@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpfit"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestFewFeatures compares fits of kernels of few features with the dense method, with their files,
@@ -20,25 +20,25 @@ func TestFewFeatures(t *testing.T) {
 		if method := m.Report().Method; method != "finite" {
 			t.Errorf("%s: method %q", o.Kernel, method)
 		}
-		dense := must.Get(gpfit.Devices{Method: "dense"}.Fit(t.Context(), x, y, o))(t)
+		dense := testcheck.Get(gpfit.Devices{Method: "dense"}.Fit(t.Context(), x, y, o))(t)
 		defer dense.Close()
-		must.Near(t, o.Kernel+": NLML", []float64{m.Report().NLML}, []float64{dense.Report().NLML}, 1e-6, 0)
+		testcheck.Near(t, o.Kernel+": NLML", []float64{m.Report().NLML}, []float64{dense.Report().NLML}, 1e-6, 0)
 
 		path, at := filepath.Join(t.TempDir(), "model"), [][]float64{{1, 0.2}, {9.5, -0.7}, x[0]}
-		must.Do(t, m.Save(path))
+		testcheck.Do(t, m.Save(path))
 		var means, stds, left [][]float64
 		for _, method := range []string{"", "finite", "dense"} {
-			again := must.Get(gpfit.Devices{Method: method}.Load(t.Context(), path))(t)
+			again := testcheck.Get(gpfit.Devices{Method: method}.Load(t.Context(), path))(t)
 			defer again.Close()
-			got, loo := must.Get(again.Predict(t.Context(), at))(t), must.Get(again.LeaveOneOut(t.Context()))(t)
+			got, loo := testcheck.Get(again.Predict(t.Context(), at))(t), testcheck.Get(again.LeaveOneOut(t.Context()))(t)
 			means, stds, left = append(means, got.Mean), append(stds, got.Std), append(left, slices.Concat(loo.Mean, loo.Std))
 		}
 		for k := range 2 {
-			must.Near(t, o.Kernel+": mean", means[k], means[2], 1e-9, 1e-9)
-			must.Near(t, o.Kernel+": std", stds[k], stds[2], 1e-9, 1e-9)
-			must.Near(t, o.Kernel+": leave-one-out", left[k], left[2], 1e-9, 1e-9)
+			testcheck.Near(t, o.Kernel+": mean", means[k], means[2], 1e-9, 1e-9)
+			testcheck.Near(t, o.Kernel+": std", stds[k], stds[2], 1e-9, 1e-9)
+			testcheck.Near(t, o.Kernel+": leave-one-out", left[k], left[2], 1e-9, 1e-9)
 		}
-		must.Do(t, m.SaveWithFactor(filepath.Join(t.TempDir(), "factor")))
+		testcheck.Do(t, m.SaveWithFactor(filepath.Join(t.TempDir(), "factor")))
 	}
 }
 
@@ -58,12 +58,12 @@ func TestMethodOfEachKernel(t *testing.T) {
 		t.Errorf("method %q, kernel %s, choice %+v", got.Method, got.Kernel, got.Choice)
 	}
 	path := filepath.Join(t.TempDir(), "model")
-	must.Do(t, m.Save(path))
-	dense := must.Get(gpfit.Devices{Method: "dense"}.Load(t.Context(), path))(t)
+	testcheck.Do(t, m.Save(path))
+	dense := testcheck.Get(gpfit.Devices{Method: "dense"}.Load(t.Context(), path))(t)
 	defer dense.Close()
-	got, want := must.Get(m.Predict(t.Context(), x[:5]))(t), must.Get(dense.Predict(t.Context(), x[:5]))(t)
-	must.Near(t, "mean", got.Mean, want.Mean, 1e-9, 1e-9)
-	must.Near(t, "std", got.Std, want.Std, 1e-9, 1e-9)
+	got, want := testcheck.Get(m.Predict(t.Context(), x[:5]))(t), testcheck.Get(dense.Predict(t.Context(), x[:5]))(t)
+	testcheck.Near(t, "mean", got.Mean, want.Mean, 1e-9, 1e-9)
+	testcheck.Near(t, "std", got.Std, want.Std, 1e-9, 1e-9)
 }
 
 // TestUpdateByStructure adds rows to models of each method that has no factor of all rows, and compares with the
@@ -85,22 +85,22 @@ func TestUpdateByStructure(t *testing.T) {
 		o := gpfit.Options{Kernel: c.kernel}
 		m := mustFit(t, c.x, y, o)
 		path := filepath.Join(t.TempDir(), "model")
-		must.Do(t, m.Save(path))
-		dense := must.Get(gpfit.Devices{Method: "dense"}.Load(t.Context(), path))(t)
+		testcheck.Do(t, m.Save(path))
+		dense := testcheck.Get(gpfit.Devices{Method: "dense"}.Load(t.Context(), path))(t)
 		defer dense.Close()
 		at := [][]float64{slices.Clone(c.x[3]), slices.Clone(c.x[7]), slices.Clone(c.x[3])}
 		at[0][0], at[1][0] = at[0][0]+0.25, at[1][0]+200
-		got, report := must.Get2(m.Update(t.Context(), at, []float64{1, 2, 3}))(t)
+		got, report := testcheck.Get2(m.Update(t.Context(), at, []float64{1, 2, 3}))(t)
 		defer got.Close()
-		want, reference := must.Get2(dense.Update(t.Context(), at, []float64{1, 2, 3}))(t)
+		want, reference := testcheck.Get2(dense.Update(t.Context(), at, []float64{1, 2, 3}))(t)
 		defer want.Close()
 		if m.Report().Method != c.method || report.Method != c.after || reference.Method != "" {
 			t.Errorf("%s: methods %q, %q and %q", c.method, m.Report().Method, report.Method, reference.Method)
 		}
 		a, b := report.NewRows[0], reference.NewRows[0]
-		must.Near(t, c.method+": scores", []float64{a.RMSE, a.NLPD, a.Coverage95, a.Deviance, a.PValue, report.NLML}, []float64{b.RMSE, b.NLPD, b.Coverage95, b.Deviance, b.PValue, reference.NLML}, 1e-7, 1e-7)
-		p, q := must.Get(got.Predict(t.Context(), at))(t), must.Get(want.Predict(t.Context(), at))(t)
-		must.Near(t, c.method+": mean", p.Mean, q.Mean, 1e-8, 1e-8)
-		must.Near(t, c.method+": std", p.Std, q.Std, 1e-8, 1e-8)
+		testcheck.Near(t, c.method+": scores", []float64{a.RMSE, a.NLPD, a.Coverage95, a.Deviance, a.PValue, report.NLML}, []float64{b.RMSE, b.NLPD, b.Coverage95, b.Deviance, b.PValue, reference.NLML}, 1e-7, 1e-7)
+		p, q := testcheck.Get(got.Predict(t.Context(), at))(t), testcheck.Get(want.Predict(t.Context(), at))(t)
+		testcheck.Near(t, c.method+": mean", p.Mean, q.Mean, 1e-8, 1e-8)
+		testcheck.Near(t, c.method+": std", p.Std, q.Std, 1e-8, 1e-8)
 	}
 }

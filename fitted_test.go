@@ -8,7 +8,7 @@ import (
 
 	"gpfit"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestFittedPredicts checks that a model that has just been fitted predicts what the dense method predicts with its
@@ -28,19 +28,19 @@ func TestFittedPredicts(t *testing.T) {
 		{"markov", "matern32", line}, {"markov", "matern52 + matern12*cosine", line}, {"grid", "matern32(dims=0)*rbf(dims=1)", grid},
 		{"finite", "linear", table}, {"finite", "poly(2)", table}, {"merged", "rbf(ard)", slices.Concat(grid, grid[:100])},
 	} {
-		y := must.Slice(len(c.x), func(i int) float64 {
+		y := testcheck.Slice(len(c.x), func(i int) float64 {
 			return math.Sin(c.x[i][0]) + c.x[i][len(c.x[i])-1]/9 + 0.1*math.Sin(float64(57*i))
 		})
 		o := gpfit.Options{Kernel: c.kernel, Mean: "zero", Standardize: gp.StandardizeNone}
 		o.Settings.MaxEvaluations = 5
-		m := must.Get(gpfit.Devices{Name: "cpu", Method: c.method}.Fit(t.Context(), c.x, y, o))(t)
+		m := testcheck.Get(gpfit.Devices{Name: "cpu", Method: c.method}.Fit(t.Context(), c.x, y, o))(t)
 		defer m.Close()
 		path, at := filepath.Join(t.TempDir(), "model"), c.x[3:9]
-		must.Do(t, m.Save(path))
-		dense := must.Get(gpfit.Devices{Name: "cpu", Method: "dense"}.Load(t.Context(), path))(t)
+		testcheck.Do(t, m.Save(path))
+		dense := testcheck.Get(gpfit.Devices{Name: "cpu", Method: "dense"}.Load(t.Context(), path))(t)
 		defer dense.Close()
-		got, want := must.Get(m.Predict(t.Context(), at))(t), must.Get(dense.Predict(t.Context(), at))(t)
-		must.Near(t, c.method+" "+c.kernel+": mean", got.Mean, want.Mean, 1e-10, 1e-10)
-		must.Near(t, c.method+" "+c.kernel+": std", got.Std, want.Std, 1e-10, 1e-10)
+		got, want := testcheck.Get(m.Predict(t.Context(), at))(t), testcheck.Get(dense.Predict(t.Context(), at))(t)
+		testcheck.Near(t, c.method+" "+c.kernel+": mean", got.Mean, want.Mean, 1e-10, 1e-10)
+		testcheck.Near(t, c.method+" "+c.kernel+": std", got.Std, want.Std, 1e-10, 1e-10)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -34,7 +34,7 @@ func waves(n int) (x [][]float64, y []float64) {
 
 func mustFit(t *testing.T, x [][]float64, y []float64, o gpfit.Options) *gpfit.Model {
 	t.Helper()
-	m := must.Get(gpfit.Fit(t.Context(), x, y, o))(t)
+	m := testcheck.Get(gpfit.Fit(t.Context(), x, y, o))(t)
 	t.Cleanup(func() { _ = m.Close() })
 	return m
 }
@@ -45,13 +45,13 @@ func TestFitPredict(t *testing.T) {
 	o := gpfit.Options{Kernel: "matern52(ard)", Mean: "linear", Settings: hyperopt.Settings{Restarts: 1}}
 	m := mustFit(t, x, y, o)
 	at := [][]float64{{1, 0.2}, {9.5, -0.7}}
-	p := must.Get(m.Predict(t.Context(), at))(t)
-	job := must.Get(fit.Prepare(problem.Data{X: slices.Concat(x...), Y: y, N: 60, D: 2}, o, problem.Events{}))(t)
-	opened := must.Get(gpfit.Devices{Name: "cpu"}.Open(t.Context(), device.Workload{N: 60, Program: job.Program()}))(t)
+	p := testcheck.Get(m.Predict(t.Context(), at))(t)
+	job := testcheck.Get(fit.Prepare(problem.Data{X: slices.Concat(x...), Y: y, N: 60, D: 2}, o, problem.Events{}))(t)
+	opened := testcheck.Get(gpfit.Devices{Name: "cpu"}.Open(t.Context(), device.Workload{N: 60, Program: job.Program()}))(t)
 	defer opened.Close()
-	outcome := must.Get(fit.Run(t.Context(), job, opened.Backends...))(t)
+	outcome := testcheck.Get(fit.Run(t.Context(), job, opened.Backends...))(t)
 	defer outcome.Close()
-	all := must.Get(gp.Predict(t.Context(), outcome.Posterior(), slices.Concat(at...), 2, gp.RowNoise{}))(t)
+	all := testcheck.Get(gp.Predict(t.Context(), outcome.Posterior(), slices.Concat(at...), 2, gp.RowNoise{}))(t)
 	if want := all[0]; want.Parts == nil || !slices.Equal(p.Mean, want.Mean) || !slices.Equal(p.Std, want.Std) {
 		t.Errorf("%v ± %v, want %v ± %v, averaged over draws", p.Mean, p.Std, want.Mean, want.Std)
 	}
@@ -60,8 +60,8 @@ func TestFitPredict(t *testing.T) {
 	}
 	for name, save := range map[string]func(string) error{"plain": m.Save, "factor": m.SaveWithFactor} {
 		path := filepath.Join(t.TempDir(), name)
-		must.Do(t, save(path))
-		again := must.Get(gpfit.Load(t.Context(), path))(t)
+		testcheck.Do(t, save(path))
+		again := testcheck.Get(gpfit.Load(t.Context(), path))(t)
 		defer again.Close()
 		got, err := again.Predict(t.Context(), at)
 		if err != nil || !slices.Equal(got.Mean, p.Mean) || !slices.Equal(got.Std, p.Std) {
@@ -108,7 +108,7 @@ func TestErrors(t *testing.T) {
 	if p, err := m.Predict(t.Context(), nil); err != nil || len(p.Mean) != 0 {
 		t.Errorf("no rows: %v, %v", p, err)
 	}
-	must.Do(t, errors.Join(m.Close(), m.Close()))
+	testcheck.Do(t, errors.Join(m.Close(), m.Close()))
 	if _, err := m.Predict(t.Context(), x[:1]); !errors.Is(err, gpfit.ErrClosed) {
 		t.Errorf("%v after Close", err)
 	}
@@ -124,11 +124,11 @@ func TestFallback(t *testing.T) {
 	for i := range y { // a fit that passes through the targets has a warning of its own
 		y[i] += 0.3 * math.Cos(float64(7*i*i))
 	}
-	m := must.Get(d.Fit(t.Context(), x, y, gpfit.Options{Kernel: "rbf", Mean: "zero"}))(t)
+	m := testcheck.Get(d.Fit(t.Context(), x, y, gpfit.Options{Kernel: "rbf", Mean: "zero"}))(t)
 	defer m.Close()
 	path := filepath.Join(t.TempDir(), "m")
-	must.Do(t, m.Save(path))
-	again := must.Get(d.Load(t.Context(), path))(t)
+	testcheck.Do(t, m.Save(path))
+	again := testcheck.Get(d.Load(t.Context(), path))(t)
 	defer again.Close()
 	for _, m := range []*gpfit.Model{m, again} {
 		if w := m.Warnings(); m.Device() != "cpu" || len(w) != 1 || !strings.Contains(w[0], "abacus is not available: using the fallback cpu") {
@@ -157,12 +157,12 @@ func TestCancel(t *testing.T) {
 	if m == nil || !errors.As(err, &cancelled) || !errors.Is(err, context.Canceled) {
 		t.Fatalf("%v, %v", m, err)
 	}
-	must.Do(t, errors.Join(m.Save(filepath.Join(dir, "m")), m.Close()))
+	testcheck.Do(t, errors.Join(m.Save(filepath.Join(dir, "m")), m.Close()))
 	m = mustFit(t, x, y, o)
 	if info, err := os.Stat(o.Checkpoint); err != nil || info.Size() == 0 {
 		t.Errorf("the checkpoint: %v", err)
 	}
-	must.Do(t, m.Save(filepath.Join(dir, "m")))
+	testcheck.Do(t, m.Save(filepath.Join(dir, "m")))
 	if _, err := os.Stat(o.Checkpoint); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the checkpoint after saving: %v", err)
 	}
@@ -181,7 +181,7 @@ func TestSample(t *testing.T) {
 	if err != nil || len(draws) != 4000 || len(draws[0]) != 2 {
 		t.Fatalf("%d draws, %v", len(draws), err)
 	}
-	p := must.Get(m.Predict(t.Context(), at))(t)
+	p := testcheck.Get(m.Predict(t.Context(), at))(t)
 	for i := range at {
 		mean, square := 0.0, 0.0
 		for _, d := range draws {
@@ -201,7 +201,7 @@ func TestSample(t *testing.T) {
 // TestSeveralTargets checks that methods for one target refuse several, and that the posterior has them.
 func TestSeveralTargets(t *testing.T) {
 	x, y := waves(30)
-	m := must.Get(gpfit.FitData(t.Context(), gpfit.Data{X: slices.Concat(x...), Y: append(slices.Clone(y), y...), N: 30, D: 2, TargetNames: []string{"a", "b"}}, gpfit.Options{Kernel: "rbf", Mean: "zero"}))(t)
+	m := testcheck.Get(gpfit.FitData(t.Context(), gpfit.Data{X: slices.Concat(x...), Y: append(slices.Clone(y), y...), N: 30, D: 2, TargetNames: []string{"a", "b"}}, gpfit.Options{Kernel: "rbf", Mean: "zero"}))(t)
 	defer m.Close()
 	var target *gp.NameError
 	_, err := m.Predict(t.Context(), x[:1])
@@ -222,7 +222,7 @@ func TestSeveralTargets(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	x, y := waves(40)
 	m := mustFit(t, x, y, gpfit.Options{Kernel: "rbf", Mean: "zero"})
-	want := must.Get(m.Predict(t.Context(), x[:5]))(t)
+	want := testcheck.Get(m.Predict(t.Context(), x[:5]))(t)
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -244,14 +244,14 @@ func TestUpdate(t *testing.T) {
 		v := 0.1 * float64(i)
 		x, y = append(x, []float64{v}), append(y, math.Sin(v)+0.01*float64(i*i%7))
 	}
-	before := must.Get(gpfit.Fit(ctx, x[:50], y[:50], gpfit.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.NoPosterior, Standardize: gp.StandardizeNone}))(t)
+	before := testcheck.Get(gpfit.Fit(ctx, x[:50], y[:50], gpfit.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.NoPosterior, Standardize: gp.StandardizeNone}))(t)
 	defer before.Close()
-	after, report := must.Get2(before.Update(ctx, x[50:], y[50:]))(t)
+	after, report := testcheck.Get2(before.Update(ctx, x[50:], y[50:]))(t)
 	defer after.Close()
 	if report.N != 60 || report.Added != 10 || report.Tuned != 50 || !report.Extended || len(report.NewRows) != 1 {
 		t.Errorf("report %+v", report)
 	}
-	whole := must.Get(gpfit.Fit(ctx, x, y, gpfit.Options{Standardize: gp.StandardizeNone, Posterior: problem.NoPosterior, From: before.Posterior().Whole(), Settings: hyperopt.Settings{MaxEvaluations: 1}}))(t)
+	whole := testcheck.Get(gpfit.Fit(ctx, x, y, gpfit.Options{Standardize: gp.StandardizeNone, Posterior: problem.NoPosterior, From: before.Posterior().Whole(), Settings: hyperopt.Settings{MaxEvaluations: 1}}))(t)
 	defer whole.Close()
 	if at := whole.Report().Path; at != nil {
 		t.Errorf("a fit from a model went through stages: %+v", at)
@@ -262,10 +262,10 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 	at := [][]float64{{2.33}, {5.9}, {7}}
-	got := must.Get(after.Predict(ctx, at))(t)
-	want := must.Get(whole.Predict(ctx, at))(t)
-	must.Near(t, "means", got.Mean, want.Mean, 0, 1e-9)
-	must.Near(t, "deviations", got.Std, want.Std, 0, 1e-9)
+	got := testcheck.Get(after.Predict(ctx, at))(t)
+	want := testcheck.Get(whole.Predict(ctx, at))(t)
+	testcheck.Near(t, "means", got.Mean, want.Mean, 0, 1e-9)
+	testcheck.Near(t, "deviations", got.Std, want.Std, 0, 1e-9)
 	if _, err := before.Predict(ctx, at); err != nil {
 		t.Errorf("the model before: %v", err)
 	}

@@ -15,7 +15,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // manyTasks returns fits of small tables with several options; the last of them cannot be fitted.
@@ -36,7 +36,7 @@ func TestFitMany(t *testing.T) {
 	var last gpfit.ManyProgress
 	iterations := 0
 	devices := gpfit.Devices{Name: "cpu", Threads: 1, Events: problem.Events{OnIteration: func(descent.Iteration) { iterations++ }}}
-	results := must.Get(devices.FitMany(t.Context(), tasks, gpfit.ManyOptions{
+	results := testcheck.Get(devices.FitMany(t.Context(), tasks, gpfit.ManyOptions{
 		OnResult: func(r gpfit.Fitted) { ended = append(ended, r.Task) }, OnProgress: func(p gpfit.ManyProgress) { last = p },
 	}))(t)
 	slices.Sort(ended)
@@ -52,13 +52,13 @@ func TestFitMany(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		many := must.Get(gpfit.Condition(t.Context(), r.Model))(t)
+		many := testcheck.Get(gpfit.Condition(t.Context(), r.Model))(t)
 		at := [][]float64{{1, 0.2}, {9.5, -0.7}}
-		got, want := must.Get(many.Predict(t.Context(), at))(t), must.Get(alone.Predict(t.Context(), at))(t)
+		got, want := testcheck.Get(many.Predict(t.Context(), at))(t), testcheck.Get(alone.Predict(t.Context(), at))(t)
 		if math.Float64bits(r.Report.NLML) != math.Float64bits(alone.Report().NLML) || !slices.Equal(got.Mean, want.Mean) || !slices.Equal(got.Std, want.Std) {
 			t.Errorf("task %d: NLML %v, alone %v; predictions %v, alone %v", i, r.Report.NLML, alone.Report().NLML, got.Mean, want.Mean)
 		}
-		must.Do(t, errors.Join(many.Close(), alone.Close()))
+		testcheck.Do(t, errors.Join(many.Close(), alone.Close()))
 	}
 }
 
@@ -99,14 +99,14 @@ func TestContextErrors(t *testing.T) {
 	x, y := waves(40)
 	data := gpfit.Data{X: slices.Concat(x...), Y: y, N: 40, D: 2}
 	m := mustFit(t, x, y, gpfit.Options{Kernel: "rbf"})
-	opened := must.Get(gpfit.Devices{Name: "cpu"}.Open(t.Context(), must.Get(gpfit.Devices{}.Workload(m.Posterior().Model()))(t)))(t)
+	opened := testcheck.Get(gpfit.Devices{Name: "cpu"}.Open(t.Context(), testcheck.Get(gpfit.Devices{}.Workload(m.Posterior().Model()))(t)))(t)
 	defer opened.Close()
-	job := must.Get(fit.Prepare(data, gpfit.Options{Kernel: "rbf"}, problem.Events{}))(t)
+	job := testcheck.Get(fit.Prepare(data, gpfit.Options{Kernel: "rbf"}, problem.Events{}))(t)
 	path := t.TempDir() + "/model.gpfit"
-	must.Do(t, m.Save(path))
+	testcheck.Do(t, m.Save(path))
 	// A call that ended leaves no factor, which some calls need.
 	fresh := func() *gpfit.Model {
-		m := must.Get(gpfit.Condition(t.Context(), m.Posterior().Model()))(t)
+		m := testcheck.Get(gpfit.Condition(t.Context(), m.Posterior().Model()))(t)
 		t.Cleanup(func() { _ = m.Close() })
 		return m
 	}
@@ -167,7 +167,7 @@ func TestDeadlineWithin(t *testing.T) {
 	if m == nil || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		t.Fatalf("%v, %v", m, err)
 	}
-	must.Do(t, m.Close())
+	testcheck.Do(t, m.Close())
 }
 
 // TestProgressOfFit checks the progress of a whole fit: it counts its evaluations, and expects as many as the command line does.
@@ -176,9 +176,9 @@ func TestProgressOfFit(t *testing.T) {
 	var all []hyperopt.FitProgress
 	devices := gpfit.Devices{Name: "cpu", Events: problem.Events{OnFit: func(p hyperopt.FitProgress) { all = append(all, p) }}}
 	o := gpfit.Options{Kernel: "rbf(ard)"}
-	m := must.Get(devices.Fit(t.Context(), x, y, o))(t)
+	m := testcheck.Get(devices.Fit(t.Context(), x, y, o))(t)
 	defer m.Close()
-	job := must.Get(fit.Prepare(gpfit.Data{X: slices.Concat(x...), Y: y, N: 60, D: 2}, o, problem.Events{}))(t)
+	job := testcheck.Get(fit.Prepare(gpfit.Data{X: slices.Concat(x...), Y: y, N: 60, D: 2}, o, problem.Events{}))(t)
 	stages := job.Expected()
 	if len(all) == 0 || len(stages) == 0 {
 		t.Fatalf("%d calls, stages %v", len(all), stages)

@@ -11,7 +11,7 @@ import (
 
 	"gpfit"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // memoryRows is the number of rows of TestMemory: one matrix of 72 MB.
@@ -51,7 +51,7 @@ func fitAndPredict(t *testing.T) {
 	x, y := waves(memoryRows)
 	before := peakMemory(t)
 	settings := hyperopt.Settings{MaxEvaluations: 2}
-	m := must.Get(gpfit.Devices{Name: "cpu"}.Fit(context.Background(), x, y, gpfit.Options{Kernel: "rbf", Mean: "zero", Settings: settings}))(t)
+	m := testcheck.Get(gpfit.Devices{Name: "cpu"}.Fit(context.Background(), x, y, gpfit.Options{Kernel: "rbf", Mean: "zero", Settings: settings}))(t)
 	defer m.Close()
 	if _, err := m.Predict(context.Background(), x[:100]); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func fitAndPredict(t *testing.T) {
 
 // peakMemory returns the largest resident set of this process so far, in bytes.
 func peakMemory(t *testing.T) float64 {
-	f := must.Get(os.Open("/proc/self/status"))(t)
+	f := testcheck.Get(os.Open("/proc/self/status"))(t)
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var kilobytes float64

@@ -11,7 +11,7 @@ import (
 	"gpfit"
 	"gpfit/device"
 	"gpfit/fit/problem"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // repeats returns each of the rows of [waves] several times, with other targets.
@@ -34,21 +34,21 @@ func TestRowsThatRepeat(t *testing.T) {
 	if r := m.Report(); r.Method != "merged" || r.Distinct != 23 || !strings.Contains(r.Text(), "method merged (23 different rows)") {
 		t.Errorf("method %q, %d different rows: %s", r.Method, r.Distinct, r.Text())
 	}
-	dense := must.Get(gpfit.Devices{Method: "dense"}.Fit(t.Context(), x, y, o))(t)
+	dense := testcheck.Get(gpfit.Devices{Method: "dense"}.Fit(t.Context(), x, y, o))(t)
 	defer dense.Close()
 	if r := dense.Report(); r.Method != "" || r.Distinct != 0 {
 		t.Errorf("method %q, %d different rows for dense", r.Method, r.Distinct)
 	}
-	must.Near(t, "NLML", []float64{m.Report().NLML}, []float64{dense.Report().NLML}, 1e-6, 0)
+	testcheck.Near(t, "NLML", []float64{m.Report().NLML}, []float64{dense.Report().NLML}, 1e-6, 0)
 
 	at := [][]float64{{1, 0.2}, {9.5, -0.7}, x[0]}
-	want := must.Get(m.Predict(t.Context(), at))(t)
-	loo := must.Get(m.LeaveOneOut(t.Context()))(t)
+	want := testcheck.Get(m.Predict(t.Context(), at))(t)
+	loo := testcheck.Get(m.LeaveOneOut(t.Context()))(t)
 	for name, save := range map[string]func(string) error{"plain": m.Save, "factor": m.SaveWithFactor} {
 		path := filepath.Join(t.TempDir(), name)
-		must.Do(t, save(path))
+		testcheck.Do(t, save(path))
 		for _, method := range []string{"", "merged", "dense"} {
-			again := must.Get(gpfit.Devices{Method: method}.Load(t.Context(), path))(t)
+			again := testcheck.Get(gpfit.Devices{Method: method}.Load(t.Context(), path))(t)
 			defer again.Close()
 			expected := "merged"
 			if method == "dense" || method == "" && name == "factor" {
@@ -57,19 +57,19 @@ func TestRowsThatRepeat(t *testing.T) {
 			if got := again.Posterior().Workspace().Method(); got != expected {
 				t.Errorf("%s, method %q: the posterior has method %s", name, method, got)
 			}
-			got := must.Get(again.Predict(t.Context(), at))(t)
-			must.Near(t, name+": mean", got.Mean, want.Mean, 1e-9, 1e-9)
-			must.Near(t, name+": std", got.Std, want.Std, 1e-9, 1e-9)
-			left := must.Get(again.LeaveOneOut(t.Context()))(t)
-			must.Near(t, name+": leave-one-out", slices.Concat(left.Mean, left.Std), slices.Concat(loo.Mean, loo.Std), 1e-9, 1e-9)
+			got := testcheck.Get(again.Predict(t.Context(), at))(t)
+			testcheck.Near(t, name+": mean", got.Mean, want.Mean, 1e-9, 1e-9)
+			testcheck.Near(t, name+": std", got.Std, want.Std, 1e-9, 1e-9)
+			left := testcheck.Get(again.LeaveOneOut(t.Context()))(t)
+			testcheck.Near(t, name+": leave-one-out", slices.Concat(left.Mean, left.Std), slices.Concat(loo.Mean, loo.Std), 1e-9, 1e-9)
 		}
 	}
 
-	more, updated := must.Get2(m.Update(t.Context(), at, []float64{1, 2, 3}))(t)
+	more, updated := testcheck.Get2(m.Update(t.Context(), at, []float64{1, 2, 3}))(t)
 	defer more.Close()
-	other, reference := must.Get2(dense.Update(t.Context(), at, []float64{1, 2, 3}))(t)
+	other, reference := testcheck.Get2(dense.Update(t.Context(), at, []float64{1, 2, 3}))(t)
 	defer other.Close()
-	must.Near(t, "deviance of new rows", []float64{updated.NewRows[0].Deviance}, []float64{reference.NewRows[0].Deviance}, 1e-3, 0)
+	testcheck.Near(t, "deviance of new rows", []float64{updated.NewRows[0].Deviance}, []float64{reference.NewRows[0].Deviance}, 1e-3, 0)
 }
 
 // TestMergedMeans checks that means alone have the bits of predictions, by the method of the backend.
@@ -77,16 +77,16 @@ func TestMergedMeans(t *testing.T) {
 	x, y := repeats(23, 5)
 	m := mustFit(t, x, y, gpfit.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.NoPosterior})
 	model, at := m.Posterior().Whole(), []float64{1, 0.2, 9.5, -0.7}
-	want := must.Get(m.Posterior().PredictMeans(t.Context(), at, 2))(t)[0]
-	w := must.Get(gpfit.Devices{}.Workload(model))(t)
-	o := must.Get(gpfit.Devices{Name: "cpu"}.Open(t.Context(), w))(t)
+	want := testcheck.Get(m.Posterior().PredictMeans(t.Context(), at, 2))(t)[0]
+	w := testcheck.Get(gpfit.Devices{}.Workload(model))(t)
+	o := testcheck.Get(gpfit.Devices{Name: "cpu"}.Open(t.Context(), w))(t)
 	defer o.Close()
 	if _, ok := device.For(o.Backends[0], w).(device.MeanPredictor); !ok {
 		t.Error("the method cannot predict means without a workspace")
 	}
-	means := must.Get(model.Means(t.Context(), o.Backends[0]))(t)
+	means := testcheck.Get(model.Means(t.Context(), o.Backends[0]))(t)
 	defer means.Close()
-	if got := must.Get(means.PredictMeans(t.Context(), at, 2))(t)[0]; !slices.Equal(got, want) {
+	if got := testcheck.Get(means.PredictMeans(t.Context(), at, 2))(t)[0]; !slices.Equal(got, want) {
 		t.Errorf("means %v alone, %v with variances", got, want)
 	}
 }
@@ -96,8 +96,8 @@ func TestMergedByName(t *testing.T) {
 	x, y := repeats(23, 5)
 	merged := gpfit.Devices{Name: "cpu", Method: "merged"}
 	_, err := merged.Fit(t.Context(), x, y, gpfit.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV})
-	must.Fail[*device.UnsupportedError](t, err, "merged", "folds", "dense")
-	m := must.Get(gpfit.Devices{}.Fit(t.Context(), x, y, gpfit.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV}))(t)
+	testcheck.Fail[*device.UnsupportedError](t, err, "merged", "folds", "dense")
+	m := testcheck.Get(gpfit.Devices{}.Fit(t.Context(), x, y, gpfit.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV}))(t)
 	defer m.Close()
 	if method := m.Report().Method; method != "" {
 		t.Errorf("folds that divide equal rows by %s", method)

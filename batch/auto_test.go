@@ -11,7 +11,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/queue"
 	"gpfit/fit/summary"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // autoRun makes a run of small jobs with the device auto on a machine with a GPU.
@@ -24,8 +24,8 @@ func autoRun(t *testing.T, d *gpuDriver, seeds string) (*rundir.Run, []device.Dr
 // begin writes to the record of a job that another process began it on a device and died.
 func begin(t *testing.T, r *rundir.Run, j rundir.PlannedJob, on string) {
 	t.Helper()
-	c := must.Get(r.Claim(j))(t)
-	must.Do(t, c.Append(rundir.JobEvent{Type: rundir.Started, Attempt: 1, Device: on}))
+	c := testcheck.Get(r.Claim(j))(t)
+	testcheck.Do(t, c.Append(rundir.JobEvent{Type: rundir.Started, Attempt: 1, Device: on}))
 	c.Release()
 }
 
@@ -63,7 +63,7 @@ func TestContinues(t *testing.T) {
 	for i, j := range r.Jobs[:8] {
 		begin(t, r, j, homes[i])
 	}
-	s := must.Get(newScheduler(t.Context(), r, Options{Drivers: drivers, Cores: 2}))(t)
+	s := testcheck.Get(newScheduler(t.Context(), r, Options{Drivers: drivers, Cores: 2}))(t)
 	defer s.close()
 	for i, j := range r.Jobs[8:] {
 		begin(t, r, j, homes[8+i])
@@ -116,7 +116,7 @@ func TestShareOfMemory(t *testing.T) {
 		r, _ := autoRun(t, newGPUs(1, 1<<30), "1")
 		n := int64(r.Jobs[0].N)
 		drivers := []device.Driver{newGPUs(1, c.jobs*8*n*n+1000), cpu.Driver{}}
-		s := must.Get(newScheduler(t.Context(), r, Options{Drivers: drivers, Cores: 2, JobsPerDevice: c.lanes}))(t)
+		s := testcheck.Get(newScheduler(t.Context(), r, Options{Drivers: drivers, Cores: 2, JobsPerDevice: c.lanes}))(t)
 		if got := s.pool.Load(&s.pending[0].Demand).Share[queue.Cards]; got != c.want {
 			t.Errorf("room for %d jobs, %d lanes: a job occupies %v of the GPU, want %v", c.jobs, c.lanes, got, c.want)
 		}

@@ -22,7 +22,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/graph"
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // onCPU are the drivers of a machine without GPUs.
@@ -38,14 +38,14 @@ func writeTable(t testing.TB, path string, n int) {
 		u, v := rng.NormFloat64(), rng.NormFloat64()
 		fmt.Fprintf(&b, "%g,%g,%g\n", u, v, math.Sin(u)+v+0.1*rng.NormFloat64())
 	}
-	must.Do(t, os.WriteFile(path, []byte(b.String()), 0o644))
+	testcheck.Do(t, os.WriteFile(path, []byte(b.String()), 0o644))
 }
 
 // create makes a run of a spec in a new folder. The folder has tables of 40 rows,
 // a.csv, and of 200 rows, big.csv, and two that cannot be fitted.
 func create(t *testing.T, text string, drivers ...device.Driver) *rundir.Run {
 	t.Helper()
-	dir := must.Folder(t, map[string]string{
+	dir := testcheck.Folder(t, map[string]string{
 		"bad.csv": "u,v,y\n1,2,x\n", "flat.csv": "u,v,y\n1,2,3\n2,1,3\n4,4,3\n", "groups.csv": "site,u,y\na,1,2\na,2,3\nb,3,5\nb,4,4\nb,5,6\nc,6,7\nc,7,5\nc,8,4\nc,9,3\n"})
 	writeTable(t, filepath.Join(dir, "a.csv"), 40)
 	writeTable(t, filepath.Join(dir, "big.csv"), 200)
@@ -56,7 +56,7 @@ func create(t *testing.T, text string, drivers ...device.Driver) *rundir.Run {
 func createIn(t testing.TB, dir, text string, drivers ...device.Driver) *rundir.Run {
 	t.Helper()
 	path := filepath.Join(dir, "s.yaml")
-	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
+	testcheck.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	r, lock, err := rundir.Create(filepath.Join(dir, "run"), func() (*rundir.Manifest, []byte, error) {
 		s, text, err := spec.Read(path)
 		if err != nil {
@@ -65,7 +65,7 @@ func createIn(t testing.TB, dir, text string, drivers ...device.Driver) *rundir.
 		m, err := Plan(t.Context(), s, PlanOptions{SpecPath: path, SpecText: text, Program: "test", Drivers: drivers})
 		return m, text, err
 	})
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	t.Cleanup(lock.Release)
 	return r
 }
@@ -76,13 +76,13 @@ func status(t *testing.T, r *rundir.Run, id string) rundir.JobStatus {
 	if i < 0 {
 		t.Fatalf("no job %s", id)
 	}
-	return must.Get(r.Status(r.Jobs[i]))(t)
+	return testcheck.Get(r.Status(r.Jobs[i]))(t)
 }
 
 // runAll runs a number of jobs, all of which succeed.
 func runAll(t *testing.T, r *rundir.Run, o Options, jobs int) Summary {
 	t.Helper()
-	sum := must.Get(Run(t.Context(), r, o))(t)
+	sum := testcheck.Get(Run(t.Context(), r, o))(t)
 	if sum.Done != jobs {
 		t.Fatalf("%d jobs are done, want %d", sum.Done, jobs)
 	}
@@ -125,10 +125,10 @@ kernels:
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
 	}
-	must.Words(t, status(t, r, "bad.rbf.seed-1").Record.Last().Error, "bad.csv:2: column 3")
+	testcheck.Words(t, status(t, r, "bad.rbf.seed-1").Record.Last().Error, "bad.csv:2: column 3")
 	for retry, want := range []string{"started failed:data", "started failed:data started failed:data"} {
 		_, err = Run(t.Context(), r, Options{Drivers: onCPU, RetryFailed: retry == 1})
-		must.Fail[*JobsFailedError](t, err)
+		testcheck.Fail[*JobsFailedError](t, err)
 		if got := events(status(t, r, "flat.rbf.seed-1")); got != want {
 			t.Errorf("RetryFailed %v: %s, want %s", retry == 1, got, want)
 		}
@@ -307,7 +307,7 @@ func TestPanic(t *testing.T) {
 	if !errors.As(err, &failed) || sum.Done != 1 || failed.Failed[0].Kind != KindPanic {
 		t.Errorf("%+v, %v", sum, err)
 	}
-	must.Words(t, string(must.Get(os.ReadFile(r.Path("logs", "big.rbf.seed-1")))(t)), "batch_test.go") // the stack
+	testcheck.Words(t, string(testcheck.Get(os.ReadFile(r.Path("logs", "big.rbf.seed-1")))(t)), "batch_test.go") // the stack
 }
 
 // TestPlan checks that Plan decides the device, the threads and the sizes of jobs.
@@ -317,12 +317,12 @@ func TestPlan(t *testing.T) {
 	dir := t.TempDir()
 	writeTable(t, filepath.Join(dir, "a.csv"), 40)
 	writeTable(t, filepath.Join(dir, "big.csv"), 200)
-	s := must.Get(spec.Parse("s.yaml", []byte("data: [a.csv, big.csv]\nkernels: [rbf]\n")))(t)
+	s := testcheck.Get(spec.Parse("s.yaml", []byte("data: [a.csv, big.csv]\nkernels: [rbf]\n")))(t)
 	crossover := &device.Crossover{Path: filepath.Join(dir, "crossover.json"), Measure: func(context.Context, device.Backend, device.Backend) (int, error) { return 100, nil }}
 	found := device.Find(t.Context(), drivers).Findings
-	must.Get(crossover.Renew(t.Context(), found[0], found[len(found)-1], nil, nil))(t)
+	testcheck.Get(crossover.Renew(t.Context(), found[0], found[len(found)-1], nil, nil))(t)
 	path := filepath.Join(dir, "s.yaml")
-	m := must.Get(Plan(t.Context(), s, PlanOptions{SpecPath: path, Drivers: drivers, Crossover: crossover}))(t)
+	m := testcheck.Get(Plan(t.Context(), s, PlanOptions{SpecPath: path, Drivers: drivers, Crossover: crossover}))(t)
 	for i, want := range []string{"auto", "auto"} { // the larger one pays off
 		if o := m.Jobs[i].Options; *o.Device != want || *o.Threads != 1 {
 			t.Errorf("%s: %s, %d threads", m.Jobs[i].ID, *o.Device, *o.Threads)
@@ -331,29 +331,29 @@ func TestPlan(t *testing.T) {
 	if m.Jobs[0].N != 40 || m.Jobs[0].D != 2 || len(m.Inputs) != 2 {
 		t.Errorf("%+v", m)
 	}
-	again := must.Get(Plan(t.Context(), s, PlanOptions{SpecPath: path, Drivers: drivers, Crossover: crossover}))(t)
+	again := testcheck.Get(Plan(t.Context(), s, PlanOptions{SpecPath: path, Drivers: drivers, Crossover: crossover}))(t)
 	if diff := cmp.Diff(m.Jobs, again.Jobs); diff != "" {
 		t.Error(diff)
 	}
 	// With Accelerated, "auto" stands for an accelerator if a driver has one.
 	for want, drivers := range map[string][]device.Driver{"cuda": drivers, "cpu": {cpu.Driver{}}} {
-		m := must.Get(Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), Drivers: drivers, Accelerated: true}))(t)
+		m := testcheck.Get(Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), Drivers: drivers, Accelerated: true}))(t)
 		for _, j := range m.Jobs {
 			if *j.Options.Device != want {
 				t.Errorf("%s with Accelerated: %s, want %s", j.ID, *j.Options.Device, want)
 			}
 		}
 	}
-	s = must.Get(spec.Parse("s.yaml", []byte("data: [none.csv]\nkernels: [rbf]\n")))(t)
+	s = testcheck.Get(spec.Parse("s.yaml", []byte("data: [none.csv]\nkernels: [rbf]\n")))(t)
 	_, err := Plan(t.Context(), s, PlanOptions{SpecPath: path, Drivers: drivers})
-	if must.Fail[error](t, err, "none.csv: no such file"); !isData(err) {
+	if testcheck.Fail[error](t, err, "none.csv: no such file"); !isData(err) {
 		t.Errorf("%v", err)
 	}
 }
 
 // TestOptions checks that every option of a spec reaches the fit.
 func TestOptions(t *testing.T) {
-	s := must.Get(spec.Parse("s.yaml", []byte(`
+	s := testcheck.Get(spec.Parse("s.yaml", []byte(`
 data: [a.csv]
 kernels:
   - {kernel: rbf, ard: true, mean: linear, standardize: x, require_psd: true, max_jitter: 0.1, restarts: 3, max_evals: 9,
@@ -361,7 +361,7 @@ kernels:
      prior: {lengthscale: "lognormal(0, 1)"}, noise: none, noise_floor: 0.0001, mean_fit: free, objective: loo, scores: [loo], std_errors: true}
 seeds: [5]
 `)))(t)
-	jobs := must.Get(s.Expand(".", spec.Options{}))(t)
+	jobs := testcheck.Get(s.Expand(".", spec.Options{}))(t)
 	want := problem.Options{
 		Kernel: "rbf", ARD: true, Mean: "linear", Standardize: "x", RequirePSD: true, MaxJitter: 0.1,
 		Set:    []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}, {Name: "lengthscale[0]", Value: 2, Given: true}},
@@ -370,9 +370,9 @@ seeds: [5]
 		Ties:   []problem.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, NoiseFloor: problem.NoiseFloor{Variance: 0.0001}, MeanFit: problem.MeanFree,
 		Objective: problem.LOO, LeaveOneOut: true, StdErrors: true,
 	}
-	want.Priors = []problem.ParameterPrior{{Name: "lengthscale", Density: must.Get(graph.ParsePrior("lognormal(0, 1)"))(t)}}
+	want.Priors = []problem.ParameterPrior{{Name: "lengthscale", Density: testcheck.Get(graph.ParsePrior("lognormal(0, 1)"))(t)}}
 	want.Settings.Restarts, want.Settings.Seed, want.Settings.MaxEvaluations, want.FoldSeed = 3, 5, 9, 5
-	got := must.Get(jobs[0].Values())(t).Fit
+	got := testcheck.Get(jobs[0].Values())(t).Fit
 	if fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
@@ -405,7 +405,7 @@ func TestParseShard(t *testing.T) {
 		}
 		got, err := ParseShard(c.text, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 		if c.err != "" {
-			must.Fail[error](t, err, c.err)
+			testcheck.Fail[error](t, err, c.err)
 		} else if err != nil || got != c.want {
 			t.Errorf("%s %s: %v, %v", c.text, c.env, got, err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // BenchmarkSmallJobs runs 200 jobs of 500 rows on two cores, one thread for each
@@ -28,7 +28,7 @@ func benchmarkSmallJobs(b *testing.B, restarts string) {
 	for range b.N {
 		dir := b.TempDir()
 		writeTable(b, filepath.Join(dir, "a.csv"), 500)
-		seeds := strings.Join(must.Slice(50, func(i int) string { return strconv.Itoa(i + 1) }), ", ")
+		seeds := strings.Join(testcheck.Slice(50, func(i int) string { return strconv.Itoa(i + 1) }), ", ")
 		r := createIn(b, dir, "defaults: {device: cpu, threads: 1, restarts: "+restarts+"}\ndata: [a.csv]\nkernels: [rbf(ard), matern32(ard), matern52, rbf + matern12]\nseeds: ["+seeds+"]\n", drivers...)
 		sum, err := Run(b.Context(), r, Options{Drivers: drivers, Cores: 2})
 		if err != nil || sum.Here != 200 {

@@ -10,7 +10,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestEstimates checks the estimates on the host and for GPUs that this machine does not
@@ -93,8 +93,8 @@ func TestMistakes(t *testing.T) {
 		"two places": {"data: [{path: a.csv, target: z}]\nkernels: [rbf]\noverrides:\n  - {match: {seed: [2]}, target: q}\nseeds: [1, 2]\n", []string{`s.yaml:1:22: `, `s.yaml:4:26: `}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := must.Folder(t, map[string]string{"a.csv": good, "m.csv": "one,two\n0,1\n0,0\n1,0\n0,0\n0,0\n0,1\n"})
-			s, warned := must.Get(spec.Parse("s.yaml", []byte(c.spec)))(t), 0
+			dir := testcheck.Folder(t, map[string]string{"a.csv": good, "m.csv": "one,two\n0,1\n0,0\n1,0\n0,0\n0,0\n0,1\n"})
+			s, warned := testcheck.Get(spec.Parse("s.yaml", []byte(c.spec)))(t), 0
 			_, err := Plan(t.Context(), s, PlanOptions{
 				SpecPath: filepath.Join(dir, "s.yaml"), SpecText: []byte(c.spec), Drivers: []device.Driver{cpu.Driver{}},
 				OnWarning: func(string) { warned++ },

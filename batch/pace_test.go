@@ -8,7 +8,7 @@ import (
 
 	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestLeft checks the time left: by jobs of the same kind, without what a process before did, and by the
@@ -27,18 +27,18 @@ func TestLeft(t *testing.T) {
 		t.Errorf("%v left before any job has finished", got)
 	}
 	s.pace.add(&at(fast, 0).demand, 2)
-	must.Within(t, s.left(now).Seconds(), 2, 1e-9, "a kind that is not known, by the cost")
+	testcheck.Within(t, s.left(now).Seconds(), 2, 1e-9, "a kind that is not known, by the cost")
 	s.pace.add(&at(slow, 0).demand, 100)
 	s.pace.add(&at(slow, 0).demand, 140)
-	must.Within(t, s.left(now).Seconds(), 120, 1e-9, "the mean of its kind")
+	testcheck.Within(t, s.left(now).Seconds(), 120, 1e-9, "the mean of its kind")
 	s.pending = append(s.pending, at(slow, 90*time.Second), at(slow, time.Hour), at(fast, 0))
-	must.Within(t, s.left(now).Seconds(), 120+30+12+2, 1e-9, "jobs that continue, at least a tenth of them")
+	testcheck.Within(t, s.left(now).Seconds(), 120+30+12+2, 1e-9, "jobs that continue, at least a tenth of them")
 	a, b := at(slow, 0), at(slow, 0)
 	a.placed, a.began, b.placed, b.began = true, now.Add(-20*time.Second), true, now.Add(-60*time.Second)
 	s.running[a], s.running[b] = true, true
-	must.Within(t, s.left(now).Seconds(), (164.+100+60)/2, 1e-9, "two side by side")
+	testcheck.Within(t, s.left(now).Seconds(), (164.+100+60)/2, 1e-9, "two side by side")
 	s.pending = nil
-	must.Within(t, s.left(now).Seconds(), 100, 1e-9, "no less than the longest job")
+	testcheck.Within(t, s.left(now).Seconds(), 100, 1e-9, "no less than the longest job")
 }
 
 // TestPast checks what records of jobs say about the time that they took.
@@ -58,8 +58,8 @@ func TestPast(t *testing.T) {
 	if got := past(continued[:2], checkpoint); got != 0 {
 		t.Errorf("%v without a checkpoint", got)
 	}
-	must.Do(t, os.WriteFile(checkpoint, nil, 0o600))
-	must.Do(t, os.Chtimes(checkpoint, began, began.Add(125*time.Second)))
+	testcheck.Do(t, os.WriteFile(checkpoint, nil, 0o600))
+	testcheck.Do(t, os.Chtimes(checkpoint, began, began.Add(125*time.Second)))
 	if got := past(continued[:2], checkpoint); got != 30*time.Second {
 		t.Errorf("%v until it was interrupted", got)
 	}

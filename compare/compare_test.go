@@ -21,8 +21,8 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/matrixrows"
-	"gpfit/internal/must"
 	"gpfit/internal/score"
+	"gpfit/internal/testcheck"
 	"gpfit/internal/textform"
 )
 
@@ -92,7 +92,7 @@ func TestScores(t *testing.T) {
 		X: []float64{0, 1, 2, 3, 4, 5}, Y: []float64{1, 2, 3, 4, 7, 1}, N: 6, D: 1,
 		Test: []bool{false, false, false, true, true, true},
 	}
-	r := must.Get(Run(t.Context(), data, asIs, only(NamedMethod{"line", fixed{a: 1, variance: 4}}, NamedMethod{"far", fixed{a: 1, b: 2, variance: 4}})))(t)
+	r := testcheck.Get(Run(t.Context(), data, asIs, only(NamedMethod{"line", fixed{a: 1, variance: 4}}, NamedMethod{"far", fixed{a: 1, b: 2, variance: 4}})))(t)
 	line, far := r.Methods[0], r.Methods[1]
 	if line.Method != "line" || far.Method != "far" || line.Rank != 1 || far.Rank != 2 {
 		t.Fatalf("the order is %s %d, %s %d", line.Method, line.Rank, far.Method, far.Rank)
@@ -117,10 +117,10 @@ func TestScores(t *testing.T) {
 func TestProcess(t *testing.T) {
 	data := waves(60)
 	o := problem.Options{Mean: "zero", Kernel: "matern52", ARD: true, HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 5}}
-	job := must.Get(fit.Prepare(data, o, problem.Events{}))(t)
-	out := must.Get(fit.Run(t.Context(), job, backend))(t)
+	job := testcheck.Get(fit.Prepare(data, o, problem.Events{}))(t)
+	out := testcheck.Get(fit.Run(t.Context(), job, backend))(t)
 	defer out.Close()
-	r := must.Get(Run(t.Context(), data, o, Options{}, backend))(t)
+	r := testcheck.Get(Run(t.Context(), data, o, Options{}, backend))(t)
 	i := slices.IndexFunc(r.Methods, func(e Ranked) bool { return e.Method == "gp matern52(ard)" })
 	if i < 0 || len(r.Methods) != len(Methods()) {
 		t.Fatalf("the methods are %v", r.Methods)
@@ -167,7 +167,7 @@ func TestRanking(t *testing.T) {
 		ByNLPD: "honest off sharp plain fails",
 	} {
 		o.RankBy = by
-		r := must.Get(Run(t.Context(), data, asIs, o))(t)
+		r := testcheck.Get(Run(t.Context(), data, asIs, o))(t)
 		var got []string
 		for i, e := range r.Methods {
 			got = append(got, e.Method)
@@ -182,20 +182,20 @@ func TestRanking(t *testing.T) {
 		if last.Status != Failed || last.Error != "no\nsolution" || last.RMSE != nil {
 			t.Errorf("%s: the failed method is %+v", by, last)
 		}
-		must.Words(t, r.Text(), "\nfailed\n  fails: no\n", "ranked by "+strings.ToUpper(string(by)), "4 folds, seed 0", "20 rows, 1 column")
+		testcheck.Words(t, r.Text(), "\nfailed\n  fails: no\n", "ranked by "+strings.ToUpper(string(by)), "4 folds, seed 0", "20 rows, 1 column")
 		if by == ByNLPD && r.Methods[3].Difference != nil {
 			t.Error("a method without density has a difference of NLPDs")
 		}
 	}
 	_, err := Run(t.Context(), data, asIs, only(o.Own[0]))
-	must.Fail[error](t, err, "fails: no")
+	testcheck.Fail[error](t, err, "fails: no")
 }
 
 // TestSizes checks that subsets are nested, random, and have no rows to predict.
 func TestSizes(t *testing.T) {
 	data := waves(50)
 	o, held := Options{Sizes: []int{20, 5, 20, 400, 10}}, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 0.2, Settings: hyperopt.Settings{Seed: 2}}
-	r := must.Get(newRunner(data, held, o, []device.Backend{backend}))(t)
+	r := testcheck.Get(newRunner(data, held, o, []device.Backend{backend}))(t)
 	if !slices.Equal(r.sizes, []int{5, 10, 20}) {
 		t.Errorf("the sizes are %v", r.sizes)
 	}
@@ -228,7 +228,7 @@ func TestSizes(t *testing.T) {
 	}
 	var steps []Step
 	o.Methods, o.OnStep = []string{"mean", "ridge"}, func(s Step) { steps = append(steps, s) }
-	result := must.Get(Run(t.Context(), data, held, o))(t)
+	result := testcheck.Get(Run(t.Context(), data, held, o))(t)
 	var rows []int
 	for _, g := range result.Sizes {
 		rows = append(rows, g.Train)
@@ -239,7 +239,7 @@ func TestSizes(t *testing.T) {
 	if s := steps[7]; s.Done != 7 || s.Total != 8 || s.Rows != 20 || s.Left == 0 {
 		t.Errorf("the last step is %+v", s)
 	}
-	must.Words(t, result.Text(), "RMSE by the number of training rows")
+	testcheck.Words(t, result.Text(), "RMSE by the number of training rows")
 }
 
 // TestFolds checks that groups stay together and that blocks are consecutive.
@@ -248,11 +248,11 @@ func TestFolds(t *testing.T) {
 	for i := range data.N {
 		data.Group = append(data.Group, fmt.Sprint(i%7))
 	}
-	r := must.Get(Run(t.Context(), data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: []string{"mean", "ridge"}, Folds: 3}))(t)
+	r := testcheck.Get(Run(t.Context(), data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: []string{"mean", "ridge"}, Folds: 3}))(t)
 	if r.Split.Folds != 3 || r.Split.Group != "group" || *r.Methods[1].Difference.StdError <= 0 {
 		t.Errorf("split %v, difference %+v", r.Split, r.Methods[1].Difference)
 	}
-	folds, _ := must.Get2(newFolds(data, problem.Options{Kernel: "rbf", Mean: "zero"}, 3))(t)
+	folds, _ := testcheck.Get2(newFolds(data, problem.Options{Kernel: "rbf", Mean: "zero"}, 3))(t)
 	for _, f := range folds {
 		for _, i := range f.test {
 			for _, k := range f.train {
@@ -309,7 +309,7 @@ func TestInterruption(t *testing.T) {
 			t.Errorf("%s: %s, %d folds, %d rows", e.Method, e.Status, e.Folds, e.Rows)
 		}
 	}
-	must.Words(t, r.Text(), r.Stopped)
+	testcheck.Words(t, r.Text(), r.Stopped)
 	r, err = run(0)
 	if !errors.As(err, &cancelled) || r == nil || r.Methods[0].Method != "a" || r.Methods[1].Status != Unfinished || r.Methods[1].Rank != 0 {
 		t.Errorf("interrupted in the first fold: %+v, %v", r, err)
@@ -358,19 +358,19 @@ func TestMistakes(t *testing.T) {
 		"hold-out":  {data, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 12}, Options{}, "nothing is left to train on"},
 	} {
 		r, err := Run(t.Context(), c.data, c.opts, c.o, backend)
-		if must.Fail[error](t, err, c.want); r != nil {
+		if testcheck.Fail[error](t, err, c.want); r != nil {
 			t.Errorf("%s: a result beside an error", name)
 		}
 	}
 	_, err := Run(t.Context(), data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: process})
-	must.Fail[error](t, err, "needs an open device")
+	testcheck.Fail[error](t, err, "needs an open device")
 }
 
 // TestBadPredictions checks that predictions without a meaning are failures of their method.
 func TestBadPredictions(t *testing.T) {
 	data := waves(20)
 	o := only(NamedMethod{"good", fixed{a: 1}}, NamedMethod{"nan", fixed{a: math.NaN()}}, NamedMethod{"huge", fixed{b: 1e200}}, NamedMethod{"short", short{}})
-	r := must.Get(Run(t.Context(), data, asIs, o))(t)
+	r := testcheck.Get(Run(t.Context(), data, asIs, o))(t)
 	for _, e := range r.Methods[1:] {
 		if e.Status != Failed || e.Error == "" {
 			t.Errorf("%s: %s %q", e.Method, e.Status, e.Error)
@@ -389,8 +389,8 @@ func (short) Predict(mat.Matrix) (baseline.Prediction, error) {
 
 // TestMatrices checks that a method whose matrices do not fit says so before it allocates.
 func TestMatrices(t *testing.T) {
-	must.Do(t, checkMatrix(1000, 8_000_000), checkMatrix(1000, 0)) // 0: the free memory is unknown
-	must.Fail[error](t, checkMatrix(1001, 8_000_000), "a matrix of 1001 × 1001 takes ", "option subsample")
+	testcheck.Do(t, checkMatrix(1000, 8_000_000), checkMatrix(1000, 0)) // 0: the free memory is unknown
+	testcheck.Fail[error](t, checkMatrix(1001, 8_000_000), "a matrix of 1001 × 1001 takes ", "option subsample")
 }
 
 // TestCurves compares curves with the method that draws them.
@@ -403,7 +403,7 @@ func TestCurves(t *testing.T) {
 	o.Curves = true
 	opts := asIs
 	opts.HoldOut = 0.2
-	r := must.Get(Run(t.Context(), data, opts, o))(t)
+	r := testcheck.Get(Run(t.Context(), data, opts, o))(t)
 	c := r.Curves
 	if len(c.Curves) != 2 || len(c.TrainX) != 16 || len(c.TestY) != 4 {
 		t.Fatalf("%d curves, %d and %d rows", len(c.Curves), len(c.TrainX), len(c.TestY))
@@ -422,7 +422,7 @@ func TestCurves(t *testing.T) {
 	}
 	// With folds the fits are to all rows.
 	o.Folds = 4
-	r = must.Get(Run(t.Context(), data, asIs, o))(t)
+	r = testcheck.Get(Run(t.Context(), data, asIs, o))(t)
 	if len(r.Curves.TrainX) != 20 || r.Curves.TestX != nil {
 		t.Errorf("%d rows to train on, %d held out", len(r.Curves.TrainX), len(r.Curves.TestX))
 	}
@@ -460,12 +460,12 @@ func TestTrainingErrors(t *testing.T) {
 			want[m.Method] = math.Sqrt(sum)
 			return err
 		}}
-		r := must.Get(Run(t.Context(), d, problem.Options{Mean: "linear"}, c, backend))(t)
+		r := testcheck.Get(Run(t.Context(), d, problem.Options{Mean: "linear"}, c, backend))(t)
 		if len(want) != 5 {
 			t.Errorf("models of %v", want)
 		}
 		for _, e := range r.Methods {
-			must.Within(t, *e.TrainingRMSE, want[e.Method], 1e-7, "training RMSE of %s, noise by row %v", e.Method, noisy)
+			testcheck.Within(t, *e.TrainingRMSE, want[e.Method], 1e-7, "training RMSE of %s, noise by row %v", e.Method, noisy)
 		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gpfit/internal/must"
 	"gpfit/internal/score"
+	"gpfit/internal/testcheck"
 )
 
 // TestFoldError compares the standard error over folds with numbers worked out by hand: the
@@ -17,7 +17,7 @@ func TestFoldError(t *testing.T) {
 	near(t, "difference", &d.Value, 3)
 	near(t, "standard error", d.StdError, math.Sqrt((1/3.0+1/2.0)*7))
 	const quantile = 4.302652729696142 // of Student's t with 2 degrees of freedom, at 0.975
-	must.Within(t, (*d.Upper95-d.Value) / *d.StdError, quantile, 1e-9, "width of the interval in standard errors")
+	testcheck.Within(t, (*d.Upper95-d.Value) / *d.StdError, quantile, 1e-9, "width of the interval in standard errors")
 	if d.Better != 0 || d.Worse != 3 || d.clear() {
 		t.Errorf("%+v", d)
 	}
@@ -52,7 +52,7 @@ func TestRootError(t *testing.T) {
 		left = append(left, without(a)-without(b))
 	}
 	jackknife := math.Sqrt(score.Variance(left) * (n - 1) * (n - 1) / n)
-	must.Within(t, *d.StdError, jackknife, 0.01*jackknife, "standard error, and the jackknife's")
+	testcheck.Within(t, *d.StdError, jackknife, 0.01*jackknife, "standard error, and the jackknife's")
 	if p.difference(losses{values: a, root: true}, losses{values: a, root: true}).Value != 0 {
 		t.Error("a method differs from itself")
 	}
@@ -67,7 +67,7 @@ func TestIntervals(t *testing.T) {
 		draws = 400
 	}
 	r := rand.New(rand.NewPCG(7, 8))
-	groups := must.Slice(n, func(i int) string { return string(rune('A' + i/10)) })
+	groups := testcheck.Slice(n, func(i int) string { return string(rune('A' + i/10)) })
 	for _, c := range []struct {
 		name    string
 		p       pairing

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel/kerneltest"
 )
 
@@ -26,9 +26,9 @@ func BenchmarkComposites(b *testing.B) {
 	const n, d = 4000, 8
 	rng := rand.New(rand.NewPCG(1, 1))
 	x, y := points(rng, n, d), normals(rng, n)
-	backend := must.Get(New(device.Options{}))(b)
+	backend := testcheck.Get(New(device.Options{}))(b)
 	ctx := context.Background()
-	ws := must.Get(backend.NewWorkspace(ctx, x))(b)
+	ws := testcheck.Get(backend.NewWorkspace(ctx, x))(b)
 	defer ws.Close()
 	evaluation := func(text string) func() {
 		prog := kerneltest.Program(b, text, d)
@@ -37,9 +37,9 @@ func BenchmarkComposites(b *testing.B) {
 		return func() {
 			copy(alpha, y)
 			clear(grad)
-			must.Do(b, ws.Form(ctx, prog, theta, []float64{0.1}))
-			must.Do(b, ws.Solve(ctx, alpha, 1))
-			must.Do(b, ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag))
+			testcheck.Do(b, ws.Form(ctx, prog, theta, []float64{0.1}))
+			testcheck.Do(b, ws.Solve(ctx, alpha, 1))
+			testcheck.Do(b, ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag))
 		}
 	}
 	single := evaluation("rbf")
@@ -60,13 +60,13 @@ func BenchmarkProducts(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	prog, ctx := kerneltest.Program(b, "rbf(ard)", d), context.Background()
 	theta := slices.Repeat([]float64{1}, prog.NumParams)
-	ws := must.Get(must.Get(New(device.Options{}))(b).NewWorkspace(ctx, points(rng, n, d)))(b).(*workspace)
+	ws := testcheck.Get(testcheck.Get(New(device.Options{}))(b).NewWorkspace(ctx, points(rng, n, d)))(b).(*workspace)
 	defer ws.Close()
-	fill := func() { must.Do(b, ws.Fill(ctx, prog, theta, []float64{0.1})) }
+	fill := func() { testcheck.Do(b, ws.Fill(ctx, prog, theta, []float64{0.1})) }
 	for _, m := range []int{1, 4, 40} {
 		vectors, dst := normals(rng, n*m), make([]float64, n*m*len(theta))
 		b.Run(fmt.Sprint(m), func(b *testing.B) {
-			alternate(b, "fill", fill, func() { must.Do(b, ws.MultiplyDerivatives(ctx, prog, theta, vectors, m, dst)) })
+			alternate(b, "fill", fill, func() { testcheck.Do(b, ws.MultiplyDerivatives(ctx, prog, theta, vectors, m, dst)) })
 		})
 	}
 }
@@ -91,6 +91,6 @@ func alternate(b *testing.B, name string, base, f func()) {
 
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	testcheck.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -11,7 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
@@ -20,20 +20,20 @@ import (
 // set: the results of all three have the same bits ([TestThreadsBits]).
 func TestConformance(t *testing.T) {
 	counts := []int{3}
-	if must.Long() {
+	if testcheck.Long() {
 		counts = []int{1, 2, 3}
 	}
 	for _, threads := range counts {
 		t.Run(fmt.Sprintf("threads=%d", threads), func(t *testing.T) {
 			devicetest.RunInPlace(t, func(*testing.T) device.DenseDevice {
-				return must.Get(Open(device.Options{Threads: threads}))(t)
+				return testcheck.Get(Open(device.Options{Threads: threads}))(t)
 			})
 		})
 	}
 }
 
 func TestDgemmRate(t *testing.T) {
-	dev := must.Get(Open(device.Options{Threads: 1}))(t)
+	dev := testcheck.Get(Open(device.Options{Threads: 1}))(t)
 	if rate, err := dev.DgemmRate(context.Background(), 64); err != nil || rate < 1e6 || rate > 1e13 {
 		t.Errorf("rate %v, error %v", rate, err)
 	}
@@ -55,12 +55,12 @@ func TestPredictBits(t *testing.T) {
 		x, xs, alpha := points(rng, n, d), points(rng, m, d), normals(rng, n)
 		var want []float64
 		for _, threads := range []int{1, 3} {
-			dev := must.Get(Open(device.Options{Threads: threads}))(t)
+			dev := testcheck.Get(Open(device.Options{Threads: threads}))(t)
 			w := newWorkspace(&dev.engines, x)
-			must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
+			testcheck.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
 			predict := func(xs *kernel.Points) []float64 {
 				out := make([]float64, 2*xs.N)
-				must.Do(t, w.Predict(ctx, prog, theta, alpha, xs, out[:xs.N], out[xs.N:]))
+				testcheck.Do(t, w.Predict(ctx, prog, theta, alpha, xs, out[:xs.N], out[xs.N:]))
 				return out
 			}
 			if want == nil {
@@ -88,14 +88,14 @@ func TestPredictBits(t *testing.T) {
 
 // TestPredictAfterForm tests that a second Form replaces what the first prediction packed.
 func TestPredictAfterForm(t *testing.T) {
-	dev := must.Get(Open(device.Options{Threads: 2}))(t)
+	dev := testcheck.Get(Open(device.Options{Threads: 2}))(t)
 	prog := kerneltest.Program(t, "rbf", 1)
 	x := kernel.NewPoints([]float64{0, 1, 2, 4}, 4, 1)
 	ctx, w := context.Background(), newWorkspace(&dev.engines, x)
 	reduction := func(noise float64) float64 {
-		must.Do(t, w.Form(ctx, prog, []float64{1, 1}, []float64{noise}))
+		testcheck.Do(t, w.Form(ctx, prog, []float64{1, 1}, []float64{noise}))
 		mean, out := make([]float64, 1), make([]float64, 1)
-		must.Do(t, w.Predict(ctx, prog, []float64{1, 1}, make([]float64, 4), kernel.NewPoints([]float64{3}, 1, 1), mean, out))
+		testcheck.Do(t, w.Predict(ctx, prog, []float64{1, 1}, make([]float64, 4), kernel.NewPoints([]float64{3}, 1, 1), mean, out))
 		return out[0]
 	}
 	if a, b, again := reduction(0.1), reduction(1), reduction(0.1); a <= b || a != again {
@@ -116,17 +116,17 @@ func evaluate(t *testing.T, w *workspace, prog *kernel.Program) evaluated {
 	rng := rand.New(rand.NewPCG(3, 4))
 	e := evaluated{diagonal: make([]float64, n), inverse: make([]float64, n)}
 	theta := slices.Repeat([]float64{0.7}, len(prog.Names()))
-	must.Do(t, w.Form(t.Context(), prog, theta, []float64{0.01}))
-	e.logDet, _ = must.Get2(w.LogDet())(t)
+	testcheck.Do(t, w.Form(t.Context(), prog, theta, []float64{0.01}))
+	e.logDet, _ = testcheck.Get2(w.LogDet())(t)
 	e.solved = normals(rng, n)
-	must.Do(t, w.Solve(t.Context(), e.solved, 1))
+	testcheck.Do(t, w.Solve(t.Context(), e.solved, 1))
 	e.gradient = make([]float64, len(theta))
 	adjoint := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: e.solved}
-	must.Do(t, w.Contract(t.Context(), adjoint, prog, theta, e.gradient, e.diagonal))
-	must.Do(t, w.InverseDiagonal(t.Context(), e.inverse))
+	testcheck.Do(t, w.Contract(t.Context(), adjoint, prog, theta, e.gradient, e.diagonal))
+	testcheck.Do(t, w.InverseDiagonal(t.Context(), e.inverse))
 	xs := points(rng, 70, w.x.D)
 	e.mean, e.v = make([]float64, 70), make([]float64, 70)
-	must.Do(t, w.Predict(t.Context(), prog, theta, e.solved, xs, e.mean, e.v))
+	testcheck.Do(t, w.Predict(t.Context(), prog, theta, e.solved, xs, e.mean, e.v))
 	return e
 }
 
@@ -149,7 +149,7 @@ func points(rng *rand.Rand, n, d int) *kernel.Points {
 
 func workspaceOf(t *testing.T, dev *Device, x *kernel.Points) *workspace {
 	t.Helper()
-	w := must.Get(dev.NewWorkspace(t.Context(), x))(t)
+	w := testcheck.Get(dev.NewWorkspace(t.Context(), x))(t)
 	t.Cleanup(func() { _ = w.Close() })
 	return w.(*workspace)
 }
@@ -162,7 +162,7 @@ func TestThreadsBits(t *testing.T) {
 		x := points(rand.New(rand.NewPCG(1, 2)), n, 3)
 		var want evaluated
 		for _, threads := range []int{1, 3} {
-			dev := must.Get(Open(device.Options{Threads: threads}))(t)
+			dev := testcheck.Get(Open(device.Options{Threads: threads}))(t)
 			w := workspaceOf(t, dev, x)
 			for _, limit := range []int{threads, 2, 0} {
 				w.LimitThreads(limit)
@@ -185,7 +185,7 @@ func TestThreadsBits(t *testing.T) {
 // of the threads, do not disturb each other.
 func TestSideBySide(t *testing.T) {
 	prog := kerneltest.Program(t, "rbf(ard) + matern32", 3)
-	dev := must.Get(Open(device.Options{Threads: 4}))(t)
+	dev := testcheck.Get(Open(device.Options{Threads: 4}))(t)
 	x := points(rand.New(rand.NewPCG(1, 2)), 280, 3)
 	want := evaluate(t, workspaceOf(t, dev, x), prog)
 	for range 2 {

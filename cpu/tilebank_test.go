@@ -7,20 +7,20 @@ import (
 	"gpfit/device/devicetest"
 	"gpfit/device/tiling"
 	"gpfit/internal/isa"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestTiles runs the suite of tiles with each variant, or with the chosen variant if -short.
 func TestTiles(t *testing.T) {
 	variants := isa.Supported()
 	if testing.Short() {
-		variants = []isa.Variant{must.Get(isa.Choose())(t)}
+		variants = []isa.Variant{testcheck.Get(isa.Choose())(t)}
 	}
 	for _, v := range variants {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Setenv(isa.Env, v.String())
 			devicetest.RunTiles(t, func(t *testing.T) tiling.Device {
-				return must.Get(Open(device.Options{Threads: 3}))(t)
+				return testcheck.Get(Open(device.Options{Threads: 3}))(t)
 			})
 		})
 	}

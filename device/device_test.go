@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -90,7 +90,7 @@ func TestChooseMethod(t *testing.T) {
 		{0.5, Workload{N: 3000}, "cuda:0", "dense", "first usable", false},
 		{0.5, Workload{N: 1500}, "cpu", "dense", "this job has n = 1500", false},
 	} {
-		backends, choice := must.Get2(Dispatch(t.Context(), Request{Workload: c.w, Crossover: crossover}, []Driver{gpu, cpu}, Dense{}, structured{share: c.share, host: c.host}))(t)
+		backends, choice := testcheck.Get2(Dispatch(t.Context(), Request{Workload: c.w, Crossover: crossover}, []Driver{gpu, cpu}, Dense{}, structured{share: c.share, host: c.host}))(t)
 		if method := backends[0].Capabilities().Method; choice.Device != c.device || method != c.method || !strings.Contains(choice.Reason, c.words) {
 			t.Errorf("share %v of %+v: %s by %s because of %q, want %s by %s because of %q", c.share, c.w, choice.Device, method, choice.Reason, c.device, c.method, c.words)
 		}
@@ -131,7 +131,7 @@ func TestDispatch(t *testing.T) {
 	}
 	known := at(50)
 	known.Path = filepath.Join(t.TempDir(), "crossover.json")
-	must.Get(known.Renew(context.Background(), pair.findings[0], cpu.findings[0], nil, nil))(t)
+	testcheck.Get(known.Renew(context.Background(), pair.findings[0], cpu.findings[0], nil, nil))(t)
 	mine, plain := &kernel.Program{Text: "mine"}, &kernel.Program{Text: "rbf"}
 	cases := []struct {
 		req     Request
@@ -213,7 +213,7 @@ func TestCrossover(t *testing.T) {
 	if n, _ := c.Of(context.Background(), other, cpu, nil, nil); n != 1536 {
 		t.Errorf("crossover of another device %d", n)
 	}
-	must.Do(t, os.WriteFile(c.Path, []byte("{"), 0o644))
+	testcheck.Do(t, os.WriteFile(c.Path, []byte("{"), 0o644))
 	if n, err := c.Of(context.Background(), gpu, cpu, nil, nil); n != 2048 || err != nil {
 		t.Errorf("crossover %d with a damaged cache, error %v", n, err)
 	}
@@ -279,7 +279,7 @@ func (bareDevice) Info() Info { return Info{Name: "bare"} }
 func TestMethods(t *testing.T) {
 	var closed []string
 	drivers := []Driver{fakeDriver{"cpu", []Finding{{Name: "cpu", Host: true, Usable: true, Detail: "8 cores"}}, "", &closed}}
-	backends, _ := must.Get2(Dispatch(context.Background(), Request{Device: "cpu"}, drivers))(t)
+	backends, _ := testcheck.Get2(Dispatch(context.Background(), Request{Device: "cpu"}, drivers))(t)
 	if c := backends[0].Capabilities(); c.Method != "dense" || !c.Exact || c.Precision != 1e-12 || len(c.Devices) != 1 || c.Devices[0].Info() != backends[0].Info() {
 		t.Errorf("capabilities %+v", c)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // FuzzCrossoverCache checks that any file yields a positive number or none, and
@@ -21,7 +21,7 @@ func FuzzCrossoverCache(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "crossover.json")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzzguard.Run(t, func() {
-			must.Do(t, os.WriteFile(path, text, 0o600))
+			testcheck.Do(t, os.WriteFile(path, text, 0o600))
 			measured := 0
 			c := Crossover{Path: path, Measure: func(context.Context, Backend, Backend) (int, error) { measured++; return 4096, nil }}
 			first, err := c.Of(t.Context(), gpu, cpu, nil, nil)

@@ -11,7 +11,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // atUpper bounds all free parameters whose name begins with a prefix.
@@ -73,7 +73,7 @@ func TestBoundWarnings(t *testing.T) {
 			t.Errorf("%s at %v: %q, want one sentence", c.kernel, c.at, got)
 			continue
 		}
-		must.Words(t, got[0], c.want...)
+		testcheck.Words(t, got[0], c.want...)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestBoundTests(t *testing.T) {
 			}
 		}
 		w := &tuning.Workplace{Job: j, Backends: []device.Backend{backend}}
-		s := must.Get(w.First(t.Context()))(t)
+		s := testcheck.Get(w.First(t.Context()))(t)
 		if c.set == nil { // an optimum without the term
 			plain := mustFit(t, c.d, problem.Options{Mean: "zero", Kernel: "rbf"}).Report.Parameters
 			for i, p := range j.Params.Free {
@@ -131,7 +131,7 @@ func TestBoundTests(t *testing.T) {
 				}
 			}
 		}
-		tests := must.Get(testBounds(t.Context(), j, w, s, r))(t)
+		tests := testcheck.Get(testBounds(t.Context(), j, w, s, r))(t)
 		w.Close()
 		var relevance []summary.ColumnRelevance
 		for _, column := range j.Sample.Columns {
@@ -147,14 +147,14 @@ func TestBoundTests(t *testing.T) {
 // TestGivenBound checks that a bound that the options set is reported as a bound.
 func TestGivenBound(t *testing.T) {
 	r := mustFit(t, idle(60, 2), problem.Options{Mean: "zero", Kernel: "rbf(ard)", Bounds: []problem.Interval{{Name: "lengthscale[c0]", Lo: 0.1, Hi: 0.2}}}).Report
-	must.Words(t, strings.Join(r.Warnings, "\n"), "lengthscale[c0] is at its upper bound 0.2: a larger value would fit")
+	testcheck.Words(t, strings.Join(r.Warnings, "\n"), "lengthscale[c0] is at its upper bound 0.2: a larger value would fit")
 }
 
 // TestFlatBound checks that a report promises nothing beyond a bound where the objective is flat.
 func TestFlatBound(t *testing.T) {
 	d := drawn(1, 1, 25, "x y", func(i int, _, _ random) []float64 { return []float64{float64(i) / 8, float64(1 - i%2*2)} })
 	warnings := strings.Join(mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf"}).Report.Warnings, "\n")
-	if must.Words(t, warnings, "signal_variance is at its lower bound 1e-06: a value beyond would hardly change the objective"); strings.Contains(warnings, "fit the data better") {
+	if testcheck.Words(t, warnings, "signal_variance is at its lower bound 1e-06: a value beyond would hardly change the objective"); strings.Contains(warnings, "fit the data better") {
 		t.Errorf("%q", warnings)
 	}
 }
@@ -191,5 +191,5 @@ func TestIdleColumnsLeave(t *testing.T) {
 	if alone := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard, dims=[a, b])"}).Report; math.Abs(all.NLML-alone.NLML) > sameNats {
 		t.Errorf("NLML %v, without the idle columns %v", all.NLML, alone.NLML)
 	}
-	must.Words(t, strings.Join(all.Warnings, "\n"), `columns "c", "d" do not matter`)
+	testcheck.Words(t, strings.Join(all.Warnings, "\n"), `columns "c", "d" do not matter`)
 }

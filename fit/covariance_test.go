@@ -6,7 +6,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -25,7 +25,7 @@ func TestNoCovariance(t *testing.T) {
 		if err == nil {
 			_, err = Run(t.Context(), job, backend)
 		}
-		none := must.Fail[*kernel.KernelhoodError](t, err, "not a covariance function")
+		none := testcheck.Fail[*kernel.KernelhoodError](t, err, "not a covariance function")
 		if none == nil || !strings.HasPrefix(none.Text[none.Pos:], c.culprit) {
 			t.Errorf("%s: %v", c.kernel, err)
 		}

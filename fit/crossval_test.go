@@ -20,7 +20,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -78,10 +78,10 @@ func TestCrossValidate(t *testing.T) {
 	d.Test[3], d.Test[40] = true, true
 	task := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: problem.MeanFree})
 	at := map[string]float64{"lengthscale": 0.8, "signal_variance": 1.2, "noise_variance": 0.05, "mean_constant": 0.3}
-	got := must.Get(CrossValidate(t.Context(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5}))(t)
+	got := testcheck.Get(CrossValidate(t.Context(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5}))(t)
 	nlpd, squares := 0.0, 0.0
 	seen := map[int]bool{}
-	for k, held := range must.Get(task.Sample.Divide(problem.CrossValidation{Folds: 7, Seed: 5}, false))(t) {
+	for k, held := range testcheck.Get(task.Sample.Divide(problem.CrossValidation{Folds: 7, Seed: 5}, false))(t) {
 		a, b := bruteFold(task, held, 0.8, 1.2, 0.05, 0.3)
 		nlpd, squares = nlpd+a, squares+b
 		f, n := got.Folds[k], float64(len(held))
@@ -99,7 +99,7 @@ func TestCrossValidate(t *testing.T) {
 		t.Errorf("standardized %+v", got)
 	}
 	for _, seed := range []uint64{5, 6} {
-		again := must.Get(CrossValidate(t.Context(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: seed}))(t)
+		again := testcheck.Get(CrossValidate(t.Context(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: seed}))(t)
 		if (again.NLPD == got.NLPD) != (seed == 5) {
 			t.Errorf("seed %d: NLPD %v, with seed 5 %v", seed, again.NLPD, got.NLPD)
 		}
@@ -113,15 +113,15 @@ func TestCrossValidateRefit(t *testing.T) {
 	task := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"})
 	start := task.Params.Start()
 	var folds []int
-	got := must.Get(CrossValidate(t.Context(), task, backend, nil, problem.CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }}))(t)
+	got := testcheck.Get(CrossValidate(t.Context(), task, backend, nil, problem.CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }}))(t)
 	if !slices.Equal(task.Params.Start(), start) || !slices.Equal(folds, []int{0, 1, 2, 3}) {
 		t.Errorf("start values %v, before %v; folds %v", task.Params.Start(), start, folds)
 	}
-	for k, held := range must.Get(task.Sample.Divide(problem.CrossValidation{Folds: 4}, false))(t) {
+	for k, held := range testcheck.Get(task.Sample.Divide(problem.CrossValidation{Folds: 4}, false))(t) {
 		f := got.Folds[k]
 		p := f.Parameters
 		want, _ := bruteFold(task, held, p["lengthscale"], p["signal_variance"], p["noise_variance"], 0)
-		must.Within(t, float64(f.NLPD), want/20, 1e-8, "fold %d: NLPD", k)
+		testcheck.Within(t, float64(f.NLPD), want/20, 1e-8, "fold %d: NLPD", k)
 		// The same rows as a separate table, on the same scale.
 		s := task.Sample.Without(held)
 		sub := problem.Data{N: len(s.Targets), D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y", Y: s.Targets}
@@ -129,7 +129,7 @@ func TestCrossValidateRefit(t *testing.T) {
 			sub.X = append(sub.X, s.Points.Column(0)[i], s.Points.Column(1)[i])
 		}
 		r := mustFit(t, sub, problem.Options{Kernel: "rbf", Mean: "zero", Standardize: gp.StandardizeNone}).Report
-		must.Within(t, r.Parameters["lengthscale"], p["lengthscale"], 1e-3*p["lengthscale"], "fold %d: lengthscale", k)
+		testcheck.Within(t, r.Parameters["lengthscale"], p["lengthscale"], 1e-3*p["lengthscale"], "fold %d: lengthscale", k)
 	}
 }
 
@@ -154,11 +154,11 @@ func (m meeting) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 // TestCrossValidateSideBySide checks that folds on several backends run at the same time and have the bits of folds on one.
 func TestCrossValidateSideBySide(t *testing.T) {
 	task, cv := mustPrepare(t, synthetic(80), problem.Options{Kernel: "rbf", Mean: "zero"}), problem.CrossValidation{Folds: 5, Refit: true}
-	want := must.Get(CrossValidate(t.Context(), task, backend, nil, cv))(t)
+	want := testcheck.Get(CrossValidate(t.Context(), task, backend, nil, cv))(t)
 	one := meeting{backend, new(atomic.Int32), make(chan struct{})}
 	told := 0
 	cv.OnFold = func(int, int) { told++ }
-	got := must.Get(CrossValidate(t.Context(), task, one, nil, cv, one, one))(t)
+	got := testcheck.Get(CrossValidate(t.Context(), task, one, nil, cv, one, one))(t)
 	select {
 	case <-one.two:
 	default:
@@ -184,10 +184,10 @@ func TestCrossValidateErrors(t *testing.T) {
 	task := mustPrepare(t, synthetic(20), problem.Options{Kernel: "rbf", Mean: "zero"})
 	for _, folds := range []int{-1, 1, 21} {
 		_, err := CrossValidate(t.Context(), task, backend, nil, problem.CrossValidation{Folds: folds})
-		must.Fail[*problem.OptionError](t, err)
+		testcheck.Fail[*problem.OptionError](t, err)
 	}
 	_, err := CrossValidate(t.Context(), task, backend, map[string]float64{"lengthscale": 1}, problem.CrossValidation{})
-	must.Fail[error](t, err) // parameters are missing
+	testcheck.Fail[error](t, err) // parameters are missing
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = CrossValidate(ctx, task, backend, nil, problem.CrossValidation{OnFold: func(k, _ int) {
 		if k == 3 {
@@ -215,12 +215,12 @@ func TestCrossValidateTargets(t *testing.T) {
 	for i, name := range task.FreeNames() {
 		at[name] = 0.1 + 0.2*float64(i)
 	}
-	got := must.Get(CrossValidate(t.Context(), task, backend, at, cv))(t)
+	got := testcheck.Get(CrossValidate(t.Context(), task, backend, at, cv))(t)
 	nlpd, standardized, squares := 0.0, 0.0, 0.0
 	for i, name := range d.TargetNames {
 		one := d
 		one.TargetNames, one.TargetName, one.Y = nil, name, d.Y[i*d.N:(i+1)*d.N]
-		want := must.Get(CrossValidate(t.Context(), mustPrepare(t, one, o), backend, at, cv))(t)
+		want := testcheck.Get(CrossValidate(t.Context(), mustPrepare(t, one, o), backend, at, cv))(t)
 		p := got.Targets[i]
 		for _, v := range [][2]float64{{float64(p.NLPD), float64(want.NLPD)}, {float64(p.NLPDStandardized), float64(want.NLPDStandardized)}, {p.RMSE, want.RMSE}, {p.RMSEStandardized, want.RMSEStandardized}, {p.Coverage95, want.Coverage95}, {float64(p.NLPDStdError), float64(want.NLPDStdError)}} {
 			if !near(v[0], v[1], 1e-9) {
@@ -273,7 +273,7 @@ func TestObjectiveFolds(t *testing.T) {
 				"NLPD": {got.NLPD, float64(want.NLPD)}, "standardized NLPD": {got.NLPDStandardized, float64(want.NLPDStandardized)},
 				"RMSE": {got.RMSE, want.RMSE}, "standardized RMSE": {got.RMSEStandardized, want.RMSEStandardized},
 			} {
-				must.Within(t, pair[0], pair[1], 1e-9*max(1, math.Abs(pair[1])), "%s, %s: %s by the formula, and by refits", name, criterion, what)
+				testcheck.Within(t, pair[0], pair[1], 1e-9*max(1, math.Abs(pair[1])), "%s, %s: %s by the formula, and by refits", name, criterion, what)
 			}
 			if got.Folds != len(want.Folds) || got.Group != want.Group || got.Blocks != want.Blocks {
 				t.Errorf("%s: %+v by the formula, %+v by refits", name, got, want)
@@ -304,7 +304,7 @@ func TestFitByFolds(t *testing.T) {
 		case criterion == problem.CVRMSE && !(f.RMSE < ml.RMSE):
 			t.Errorf("RMSE %v, by likelihood %v", f.RMSE, ml.RMSE)
 		}
-		must.Words(t, r.Text(), "CV, RMSE", "(cross-validation)", `3 folds, groups of "site"`)
+		testcheck.Words(t, r.Text(), "CV, RMSE", "(cross-validation)", `3 folds, groups of "site"`)
 		// The model's rows are in another order than the table's and say which they are.
 		m := out.Model
 		for k, row := range m.Rows {
@@ -361,7 +361,7 @@ func TestFoldOptions(t *testing.T) {
 	if err := job.CheckMemory(freeMemory{backend, bytes - 1}); !errors.As(err, &memory) {
 		t.Errorf("error %v, want a MemoryError", err)
 	}
-	must.Do(t, job.CheckMemory(freeMemory{backend, bytes}))
+	testcheck.Do(t, job.CheckMemory(freeMemory{backend, bytes}))
 	r := evaluate(t, synthetic(40), problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV, Folds: 4})
 	text, err := json.Marshal(r)
 	if err != nil || !strings.Contains(string(text), `"objective_folds":{"folds":4,"seed":0,"sum":`) {

@@ -14,7 +14,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // synthetic makes n rows of three features in awkward units, the second
@@ -107,14 +107,14 @@ func TestNamesByDefault(t *testing.T) {
 	if r := o.Report; r.Parameters["k1.lengthscale[2]"] == 0 || r.Kernel != "rbf(ard) + linear(dims=2)" || r.Columns["k1.lengthscale[2]"].Column != "x2" {
 		t.Errorf("kernel %s, parameters %v, columns %v", r.Kernel, r.Parameters, r.Columns)
 	}
-	must.Words(t, strings.Join(o.Report.Warnings, "\n"), `column "x1" is constant`)
+	testcheck.Words(t, strings.Join(o.Report.Warnings, "\n"), `column "x1" is constant`)
 	row := gp.RowNoise{Group: []string{"b"}}
-	want := must.Get(o.posterior.PredictNoise(t.Context(), []float64{1, 7, 0.5}, 1, row))(t)
-	m := must.Get(gp.Load(saved(t, o, false)))(t)
+	want := testcheck.Get(o.posterior.PredictNoise(t.Context(), []float64{1, 7, 0.5}, 1, row))(t)
+	m := testcheck.Get(gp.Load(saved(t, o, false)))(t)
 	if !slices.Equal(m.FeatureNames, []string{"x0", "x1", "x2"}) || m.TargetName != "y" || m.Noise.GroupColumn != "noise_group" {
 		t.Errorf("features %q, target %q, noise groups %q", m.FeatureNames, m.TargetName, m.Noise.GroupColumn)
 	}
-	p := must.Get(m.Condition(t.Context(), backend))(t)
+	p := testcheck.Get(m.Condition(t.Context(), backend))(t)
 	got, err := p.PredictNoise(t.Context(), []float64{1, 7, 0.5}, 1, row)
 	if err != nil || got.Mean[0] != want.Mean[0] || got.Std[0] != want.Std[0] {
 		t.Errorf("%v ± %v after loading, want %v ± %v (%v)", got.Mean, got.Std, want.Mean, want.Std, err)
@@ -140,7 +140,7 @@ func TestShapes(t *testing.T) {
 		d := nameless(30)
 		damage(&d)
 		_, err := Prepare(d, problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{})
-		must.Fail[*problem.DataError](t, err, want)
+		testcheck.Fail[*problem.DataError](t, err, want)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestDataRows(t *testing.T) {
 }
 
 func TestScaledRows(t *testing.T) {
-	r := must.Get(splitData().Scaled(gp.StandardizeXY))(t)
+	r := testcheck.Get(splitData().Scaled(gp.StandardizeXY))(t)
 	// Column b is constant. The training rows are 0, 1, 2, 3 and 5, with mean 2.2.
 	if r.N != 5 || r.D != 1 || !slices.Equal(r.Columns, []int{0}) || len(r.Warnings) != 1 {
 		t.Fatalf("%d rows of %v, warnings %q", r.N, r.Columns, r.Warnings)
@@ -185,23 +185,23 @@ func TestScaledRows(t *testing.T) {
 	flat := splitData()
 	flat.Y = make([]float64, flat.N)
 	_, err := flat.Scaled(gp.StandardizeXY)
-	must.Fail[*problem.DataError](t, err)
+	testcheck.Fail[*problem.DataError](t, err)
 }
 
 // TestDataFolds compares the folds of data with the folds of a job.
 func TestDataFolds(t *testing.T) {
 	d := splitData()
 	d.Test = nil
-	folds := must.Get(d.Folds(problem.CrossValidation{Folds: 3, Seed: 4}, false))(t)
+	folds := testcheck.Get(d.Folds(problem.CrossValidation{Folds: 3, Seed: 4}, false))(t)
 	job := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"})
 	want, err := job.Sample.Divide(problem.CrossValidation{Folds: 3, Seed: 4}, false)
 	if err != nil || !slices.EqualFunc(folds, want, slices.Equal[[]int]) {
 		t.Errorf("the folds are %v, those of a job %v (%v)", folds, want, err)
 	}
 	_, err = d.Folds(problem.CrossValidation{Folds: 3}, true) // blocks and groups
-	must.Fail[*problem.OptionError](t, err)
+	testcheck.Fail[*problem.OptionError](t, err)
 	_, err = d.WithHoldOut(problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: -1})
-	must.Fail[*problem.OptionError](t, err)
+	testcheck.Fail[*problem.OptionError](t, err)
 	held, err := d.WithHoldOut(problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 1})
 	if count := len(slices.DeleteFunc(slices.Clone(held.Test), func(out bool) bool { return !out })); err != nil || count != 2 {
 		t.Errorf("a hold-out of one group has %d rows, %v", count, err)
@@ -365,7 +365,7 @@ func TestFolds(t *testing.T) {
 	}
 	job := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"})
 	for seed := range uint64(5) {
-		folds := must.Get(job.Sample.Divide(problem.CrossValidation{Folds: 4, Seed: seed}, false))(t)
+		folds := testcheck.Get(job.Sample.Divide(problem.CrossValidation{Folds: 4, Seed: seed}, false))(t)
 		var all []int
 		sizes := []int{}
 		for _, f := range folds {
@@ -410,5 +410,5 @@ func TestHoldOutErrors(t *testing.T) {
 		t.Errorf("too few labels: %v", err)
 	}
 	_, err := mustPrepare(t, grouped(30), problem.Options{Kernel: "rbf", Mean: "zero"}).Sample.Divide(problem.CrossValidation{Folds: 8}, false)
-	must.Fail[error](t, err) // 7 groups
+	testcheck.Fail[error](t, err) // 7 groups
 }

@@ -13,7 +13,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/method/experts"
 )
 
@@ -28,21 +28,21 @@ func islands(groups, each int) problem.Data {
 // predictAt predicts rows between and around the training rows.
 func predictAt(t *testing.T, m *gp.Model, rows []float64) *gp.Prediction {
 	t.Helper()
-	p := must.Get(m.Condition(t.Context(), backend))(t)
+	p := testcheck.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
-	return must.Get(p.Predict(t.Context(), rows, len(rows)/len(m.FeatureNames)))(t)
+	return testcheck.Get(p.Predict(t.Context(), rows, len(rows)/len(m.FeatureNames)))(t)
 }
 
 // divided returns the partition of a model.
 func divided(t *testing.T, m *gp.Model) *experts.Partition {
 	t.Helper()
-	return must.Get(experts.Read(m.State))(t)
+	return testcheck.Get(experts.Read(m.State))(t)
 }
 
 // sameNumbers compares numbers with the tolerance of the same formula in another order of its sums.
 func sameNumbers(t *testing.T, what string, got, want []float64) {
 	t.Helper()
-	must.Near(t, what, got, want, 1e-10, 1e-10)
+	testcheck.Near(t, what, got, want, 1e-10, 1e-10)
 }
 
 // TestOneExpertIsPlain checks that a fit with one expert is a fit without, by both rules.
@@ -114,7 +114,7 @@ func TestRuleChosen(t *testing.T) {
 		if !r.CombineChosen || r.Combine != best || divided(t, out.Model).Combine != best {
 			t.Errorf("rule %s, chosen %v, of %+v", r.Combine, r.CombineChosen, r.Rules)
 		}
-		must.Words(t, out.Report.Text(), "combined by "+string(best)+", the rule with the smaller NLPD below")
+		testcheck.Words(t, out.Report.Text(), "combined by "+string(best)+", the rule with the smaller NLPD below")
 		chosen[best] = true
 		for _, rule := range experts.Rules() {
 			o.Combine = rule
@@ -151,7 +151,7 @@ func TestExpertsFile(t *testing.T) {
 			t.Fatalf("experts %+v", p)
 		}
 		rows := d.X[:50*d.D]
-		want := must.Get(out.Posterior().Predict(t.Context(), rows, 50))(t)
+		want := testcheck.Get(out.Posterior().Predict(t.Context(), rows, 50))(t)
 		got := predictAt(t, m, rows)
 		sameNumbers(t, "mean", got.Mean, want.Mean)
 		sameNumbers(t, "std", got.Std, want.Std)
@@ -167,9 +167,9 @@ func TestExpertsFile(t *testing.T) {
 		_, _, update := p.Extend(t.Context(), backend, gp.Addition{X: rows[:d.D], Y: []float64{1}, N: 1})
 		_, relevance := gp.Relevance(t.Context(), m, 1)
 		for _, err := range []error{gradient, terms, weights, joint, update, relevance, out.SaveModel(path, true)} {
-			must.Fail[*device.UnsupportedError](t, err)
+			testcheck.Fail[*device.UnsupportedError](t, err)
 		}
-		if left := must.Get(p.LeaveOneOut(t.Context()))(t); len(left.Mean) != m.N() {
+		if left := testcheck.Get(p.LeaveOneOut(t.Context()))(t); len(left.Mean) != m.N() {
 			t.Errorf("leave-one-out of %d rows", len(left.Mean))
 		}
 	}
@@ -188,7 +188,7 @@ func TestExpertsTuning(t *testing.T) {
 	if _, err := Run(t.Context(), task, failing{backend, &k, &device.LostError{Device: "cuda:0", Err: errors.New("gone")}}); err == nil || k > 0 {
 		t.Fatalf("the fit did not fail: %v", err)
 	}
-	out := must.Get(Run(t.Context(), task, backend))(t)
+	out := testcheck.Get(Run(t.Context(), task, backend))(t)
 	defer out.Close()
 	if out.Report.NLML != want.Report.NLML || out.Report.Evaluations != want.Report.Evaluations {
 		t.Errorf("continued: NLML %v with %+v, undisturbed %v with %+v", out.Report.NLML, out.Report.Evaluations, want.Report.NLML, want.Report.Evaluations)
@@ -224,7 +224,7 @@ func TestExpertsGradient(t *testing.T) {
 		for name, g := range at.GradientLog {
 			const h = 1e-4 // the truncation of the differences is h²/6 times the third derivative
 			want := (value(name, h) - value(name, -h)) / (2 * h)
-			must.Within(t, g, want, 1e-5*(1+math.Abs(want)), "%s: derivative by %s", text, name)
+			testcheck.Within(t, g, want, 1e-5*(1+math.Abs(want)), "%s: derivative by %s", text, name)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func TestExpertsAdvice(t *testing.T) {
 	d := synthetic(4500)
 	b := freeMemory{backend, 150 << 20}
 	exact, local := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}), mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Experts: "kmeans:3"})
-	must.Fail[*device.MemoryError](t, exact.CheckMemory(b), "divide the rows among local experts, which is an approximation (option experts kmeans:3)")
-	must.Do(t, local.CheckMemory(b))
-	must.Fail[*device.MemoryError](t, local.CheckMemory(freeMemory{backend, 10 << 20}), "more local experts with fewer rows each")
+	testcheck.Fail[*device.MemoryError](t, exact.CheckMemory(b), "divide the rows among local experts, which is an approximation (option experts kmeans:3)")
+	testcheck.Do(t, local.CheckMemory(b))
+	testcheck.Fail[*device.MemoryError](t, local.CheckMemory(freeMemory{backend, 10 << 20}), "more local experts with fewer rows each")
 }

@@ -19,7 +19,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -90,7 +90,7 @@ func TestFailover(t *testing.T) {
 				continue // a device is not lost before it was had
 			}
 			left := k
-			out := must.Get(Run(t.Context(), task, failing{backend, &left, cause}))(t)
+			out := testcheck.Get(Run(t.Context(), task, failing{backend, &left, cause}))(t)
 			r := out.Report
 			if math.Abs(r.NLML-want.NLML) > 1e-12*math.Abs(want.NLML) || r.Device != "cpu" || told != 1 ||
 				len(r.Warnings) != 2 || !strings.Contains(r.Warnings[1], "gpfit continued on cpu") {
@@ -100,7 +100,7 @@ func TestFailover(t *testing.T) {
 			if k > 0 && (r.Evaluations != want.Evaluations || r.Iterations != want.Iterations) {
 				t.Errorf("%T at %d: %+v in %d iterations, undisturbed %+v in %d", cause, k, r.Evaluations, r.Iterations, want.Evaluations, want.Iterations)
 			}
-			must.Do(t, out.SaveModel(t.TempDir()+"/m", true))
+			testcheck.Do(t, out.SaveModel(t.TempDir()+"/m", true))
 			out.Close()
 			if closed != 1 {
 				t.Errorf("the fallback was closed %d times", closed)
@@ -120,7 +120,7 @@ func TestNoFailover(t *testing.T) {
 		task := watched(t, synthetic(40), problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{Fallback: fallback})
 		k := 3
 		out, err := Run(t.Context(), task, failing{backend, &k, lost})
-		if must.Fail[*device.LostError](t, err, "to continue from there: set lengthscale="); out != nil {
+		if testcheck.Fail[*device.LostError](t, err, "to continue from there: set lengthscale="); out != nil {
 			t.Errorf("%s: outcome %v", what, out)
 		}
 	}
@@ -154,12 +154,12 @@ func TestResidual(t *testing.T) {
 		task.ResidualFrom = c.from
 		r, err := Evaluate(t.Context(), task, checking{backend, c.residual}, nil)
 		if c.wrong {
-			must.Fail[error](t, err, "cpu computes wrong results: do not use this device or its libraries (factor")
+			testcheck.Fail[error](t, err, "cpu computes wrong results: do not use this device or its libraries (factor")
 			_, err = Run(t.Context(), task, checking{backend, c.residual})
-			must.Fail[error](t, err)
+			testcheck.Fail[error](t, err)
 			continue
 		}
-		must.Do(t, err)
+		testcheck.Do(t, err)
 		if checked := c.from <= 30; checked != (r.Residual != nil) || checked && *r.Residual != c.residual {
 			t.Errorf("%+v: residual %v", c, r.Residual)
 		}
@@ -199,11 +199,11 @@ func TestWrongGradient(t *testing.T) {
 	for _, k := range []int{0, 3} {
 		left := k
 		_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}), slipping{backend, &left})
-		must.Fail[*device.WrongError](t, err, "cuda:0")
+		testcheck.Fail[*device.WrongError](t, err, "cuda:0")
 		fallback := func(context.Context) (device.Backend, error) { return backend, nil }
 		task := watched(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}, problem.Events{Fallback: fallback})
 		left = k
-		out := must.Get(Run(t.Context(), task, slipping{backend, &left}))(t)
+		out := testcheck.Get(Run(t.Context(), task, slipping{backend, &left}))(t)
 		if r := out.Report; r.Device != "cpu" || math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) || !strings.Contains(strings.Join(r.Warnings, "\n"), "do not use this device") {
 			t.Errorf("gradient %d: NLML %v on %s, want %v; %q", k, r.NLML, r.Device, want.NLML, r.Warnings)
 		}
@@ -216,16 +216,16 @@ func TestWrongFactor(t *testing.T) {
 	fallback := func(context.Context) (device.Backend, error) { return backend, nil }
 	task := watched(t, synthetic(30), problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{Fallback: fallback})
 	task.ResidualFrom = 30
-	out := must.Get(Run(t.Context(), task, checking{backend, 0.1}))(t)
+	out := testcheck.Get(Run(t.Context(), task, checking{backend, 0.1}))(t)
 	defer out.Close()
-	must.Words(t, strings.Join(out.Report.Warnings, "\n"), "gpfit continued on cpu from evaluation 1")
+	testcheck.Words(t, strings.Join(out.Report.Warnings, "\n"), "gpfit continued on cpu from evaluation 1")
 }
 
 // TestManyFits checks that many concurrent fits in one process, each on a separate
 // backend or all on one, have the bits of a single fit.
 func TestManyFits(t *testing.T) {
 	fits := 12
-	if must.Long() {
+	if testcheck.Long() {
 		fits = 32
 	}
 	d := synthetic(60)
@@ -241,10 +241,10 @@ func TestManyFits(t *testing.T) {
 		defer out.Close()
 		return fmt.Sprintf("%016x %v", math.Float64bits(out.Report.NLML), out.Report.Parameters), nil
 	}
-	one := must.Get(cpu.New(device.Options{Threads: 1}))(t)
+	one := testcheck.Get(cpu.New(device.Options{Threads: 1}))(t)
 	var want [2]string
 	for i := range want {
-		want[i] = must.Get(fit(i, one))(t)
+		want[i] = testcheck.Get(fit(i, one))(t)
 	}
 	var all sync.WaitGroup
 	for i := range fits {
@@ -291,17 +291,17 @@ const heapSlack = 2 << 20
 func TestSoak(t *testing.T) {
 	ctx := t.Context()
 	evaluations := 2000
-	if must.Long() {
+	if testcheck.Long() {
 		evaluations = 10_000
 	}
 	limit := time.Duration(0)
 	if text := os.Getenv("GPFIT_SOAK"); text != "" {
-		limit = must.Get(time.ParseDuration(text))(t)
+		limit = testcheck.Get(time.ParseDuration(text))(t)
 	}
 	job := mustPrepare(t, synthetic(40), problem.Options{Kernel: "rbf(ard) + periodic", Mean: "linear"})
 	begin, done := time.Now(), 0
 	round := func() {
-		must.Do(t, Measure(ctx, job, backend, func(p *Parts) error { return evaluateAround(ctx, p, 100) }))
+		testcheck.Do(t, Measure(ctx, job, backend, func(p *Parts) error { return evaluateAround(ctx, p, 100) }))
 		done += 100
 	}
 	for range 5 { // pools and caches fill
@@ -365,9 +365,9 @@ func TestSideBySide(t *testing.T) {
 	} {
 		var want []byte
 		for _, threads := range []int{1, 2, 8} {
-			host := must.Get(cpu.New(device.Options{Threads: threads}))(t)
+			host := testcheck.Get(cpu.New(device.Options{Threads: threads}))(t)
 			c := counting{host, new(atomic.Int32), new(atomic.Int32)}
-			out := must.Get(Run(t.Context(), mustPrepare(t, synthetic(230), o), c))(t)
+			out := testcheck.Get(Run(t.Context(), mustPrepare(t, synthetic(230), o), c))(t)
 			if out.Report.Device != "cpu" {
 				t.Errorf("%s: device %s", name, out.Report.Device)
 			}

@@ -16,13 +16,13 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func mustFit(t *testing.T, d problem.Data, o problem.Options) *Outcome {
 	t.Helper()
 	task := mustPrepare(t, d, o)
-	out := must.Get(Run(t.Context(), task, backend))(t)
+	out := testcheck.Get(Run(t.Context(), task, backend))(t)
 	t.Cleanup(out.Close)
 	return out
 }
@@ -31,7 +31,7 @@ func TestFit(t *testing.T) {
 	d := synthetic(200)
 	d.Test = every(5, 0, 200)
 	var iterations []descent.Iteration
-	out := must.Get(Run(t.Context(), watched(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}, problem.Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}), backend))(t)
+	out := testcheck.Get(Run(t.Context(), watched(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}, problem.Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}), backend))(t)
 	defer out.Close()
 	r := out.Report
 	if r.Type != "fit" || r.N != 160 || r.D != 2 || !strings.HasSuffix(r.Status, "-converged") || r.Device != "cpu" || r.Kernel != "rbf(ard)" {
@@ -44,11 +44,11 @@ func TestFit(t *testing.T) {
 		t.Errorf("%d callbacks, %d iterations", len(iterations), r.Iterations)
 	}
 	// The noise is known; its estimate from 160 rows is within a quarter.
-	must.Within(t, math.Sqrt(r.ParametersOriginalUnits["noise_variance"]), 5, 0.25*5, "noise")
-	must.Within(t, r.DataFit+r.Complexity+r.Constant, r.NLML, 1e-9*math.Abs(r.NLML), "sum of the terms")
+	testcheck.Within(t, math.Sqrt(r.ParametersOriginalUnits["noise_variance"]), 5, 0.25*5, "noise")
+	testcheck.Within(t, r.DataFit+r.Complexity+r.Constant, r.NLML, 1e-9*math.Abs(r.NLML), "sum of the terms")
 	for name, g := range r.GradientLog {
 		// A millionth of a nat is left at a gradient g with a curvature of g²/2e-6.
-		must.Within(t, g, 0, 1e-2, "gradient of %s at the optimum", name)
+		testcheck.Within(t, g, 0, 1e-2, "gradient of %s at the optimum", name)
 	}
 	if _, ok := r.Parameters["lengthscale[kelvin]"]; !ok || len(r.Parameters) != 4 {
 		t.Errorf("parameters %v: the third feature is lengthscale[kelvin] though the second is left out", r.Parameters)
@@ -57,7 +57,7 @@ func TestFit(t *testing.T) {
 		t.Errorf("test scores %+v", *r.Test)
 	}
 	checkScores(t, out, d)
-	must.Words(t, r.Text(), "NLML", "lengthscale[mm]", "held-out rows (40)", "converged: ")
+	testcheck.Words(t, r.Text(), "NLML", "lengthscale[mm]", "held-out rows (40)", "converged: ")
 }
 
 // checkScores recomputes the scores from the model's predictions.
@@ -85,7 +85,7 @@ func TestUnits(t *testing.T) {
 	iso := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}).Report
 	ratio := iso.ParametersOriginalUnits["lengthscale[mm]"] / iso.ParametersOriginalUnits["lengthscale[kelvin]"]
 	s := gp.NewScaling(gp.StandardizeX, d.X, d.Y, 3)
-	must.Within(t, ratio/(s.XScale[0]/s.XScale[2]), 1, 1e-12, "ratio of original lengthscales")
+	testcheck.Within(t, ratio/(s.XScale[0]/s.XScale[2]), 1, 1e-12, "ratio of original lengthscales")
 }
 
 func TestFixAndBounds(t *testing.T) {
@@ -104,7 +104,7 @@ func TestFixAndBounds(t *testing.T) {
 	if math.Abs(p["signal_variance"]-0.1) > 1e-6 || len(r.AtBound) != 1 || r.AtBound[0] != "signal_variance" {
 		t.Errorf("signal_variance %v with upper bound 0.1, at bound %v", p["signal_variance"], r.AtBound)
 	}
-	must.Words(t, strings.Join(r.Warnings, "\n"), "signal_variance is at its upper bound")
+	testcheck.Words(t, strings.Join(r.Warnings, "\n"), "signal_variance is at its upper bound")
 }
 
 func TestRestarts(t *testing.T) {
@@ -156,7 +156,7 @@ func TestCancel(t *testing.T) {
 	if out.Report.Status != "cancelled" || math.Abs(out.Report.NLML-best) > 1e-9*math.Abs(best) {
 		t.Errorf("status %s, NLML %v, best seen %v", out.Report.Status, out.Report.NLML, best)
 	}
-	must.Do(t, out.SaveModel(t.TempDir()+"/m", false))
+	testcheck.Do(t, out.SaveModel(t.TempDir()+"/m", false))
 	// Before the first value there is no model to keep.
 	if out, err := Run(ctx, task, backend); out != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("outcome %v, error %v", out, err)
@@ -220,7 +220,7 @@ func TestBadOptions(t *testing.T) {
 func TestTextStartValues(t *testing.T) {
 	r := evaluate(t, synthetic(20), problem.Options{Mean: "zero", Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"})
 	for name, v := range map[string]float64{"lengthscale[mm]": 2, "lengthscale[kelvin]": 3, "signal_variance": 4} {
-		must.Within(t, r.Parameters[name], v, 1e-14, "start of %s", name)
+		testcheck.Within(t, r.Parameters[name], v, 1e-14, "start of %s", name)
 	}
 }
 

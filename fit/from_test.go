@@ -14,7 +14,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // firstRowsOf returns the first n rows of a table.
@@ -26,7 +26,7 @@ func firstRowsOf(d problem.Data, n int) problem.Data {
 // modelOf returns the model of a fit with its record, as a file has it.
 func modelOf(t *testing.T, o *Outcome) *gp.Model {
 	t.Helper()
-	must.Do(t, o.record())
+	testcheck.Do(t, o.record())
 	return o.Model
 }
 
@@ -34,7 +34,7 @@ func modelOf(t *testing.T, o *Outcome) *gp.Model {
 func saved(t *testing.T, o *Outcome, withFactor bool) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.gpfit")
-	must.Do(t, o.SaveModel(path, withFactor))
+	testcheck.Do(t, o.SaveModel(path, withFactor))
 	return path
 }
 
@@ -58,14 +58,14 @@ func TestFrom(t *testing.T) {
 	// In original units the start values equal the model's parameters.
 	was, is := first.Report.ParametersOriginalUnits, warm.OriginalUnits(0, warm.Params.Values(warm.Params.Start())).Values
 	for name, v := range is {
-		must.Within(t, v/was[name], 1, 1e-12, "start value of %s by the model's", name)
+		testcheck.Within(t, v/was[name], 1, 1e-12, "start value of %s by the model's", name)
 	}
 	if metric, want := warm.Options.Settings.Metric, first.Report.StdErrors.Hessian[0][0]*240/200; len(metric) == 0 || math.Abs(metric[0]/want-1) > 1e-14 {
 		t.Errorf("metric %v, want %v first", metric, want)
 	}
 	ends := [2]summary.Report{}
 	for i, j := range []*tuning.Job{warm, cold} {
-		out := must.Get(Run(t.Context(), j, backend))(t)
+		out := testcheck.Get(Run(t.Context(), j, backend))(t)
 		out.Close()
 		ends[i] = out.Report
 	}
@@ -91,7 +91,7 @@ func TestFromAgain(t *testing.T) {
 				t.Fatalf("%d rows: the bounds of %s are %v:%v, of a fit from scratch %v:%v", n, q.Name, q.Lower, q.Upper, d.Lower, d.Upper)
 			}
 		}
-		out := must.Get(Run(t.Context(), job, backend))(t)
+		out := testcheck.Get(Run(t.Context(), job, backend))(t)
 		defer out.Close()
 		i := out.Report.Interpolation
 		if i == nil || !i.AtBound || n > 50 && *i.Condition > 3*condition { // more rows raise it a little
@@ -103,11 +103,11 @@ func TestFromAgain(t *testing.T) {
 		if n == 50 {
 			condition = *i.Condition
 		}
-		p, _ := must.Get2(modelOf(t, out).Extend(t.Context(), backend, gp.Addition{X: all.X[n : n+1], Y: all.Y[n : n+1], N: 1}))(t)
+		p, _ := testcheck.Get2(modelOf(t, out).Extend(t.Context(), backend, gp.Addition{X: all.X[n : n+1], Y: all.Y[n : n+1], N: 1}))(t)
 		defer p.Close()
 		whole := p.Whole()
 		whole.Record = out.Model.Record
-		job = mustPrepare(t, must.Get(problem.TrainingData(whole))(t), problem.Options{From: whole})
+		job = mustPrepare(t, testcheck.Get(problem.TrainingData(whole))(t), problem.Options{From: whole})
 	}
 }
 
@@ -136,7 +136,7 @@ func TestFromOptions(t *testing.T) {
 	if j := mustPrepare(t, d, problem.Options{From: none, Set: []problem.Assignment{{Name: "noise_variance", Value: 0.1, Given: true}}}); j.Options.NoNoise {
 		t.Error("option set names the noise, but the fit has none")
 	}
-	must.Words(t, strings.Join(mustPrepare(t, d, problem.Options{From: m, Kernel: "rq(ard)"}).Warnings(), "\n"), "no value of alpha")
+	testcheck.Words(t, strings.Join(mustPrepare(t, d, problem.Options{From: m, Kernel: "rq(ard)"}).Warnings(), "\n"), "no value of alpha")
 	wantOption(t, d, problem.Options{From: m, Kernel: "rbf + matern12", NoNoise: true}, "kernel is rbf(ard)")
 	other := d
 	other.FeatureNames = []string{"mm", "const", "celsius"}
@@ -170,26 +170,26 @@ func TestTrainingData(t *testing.T) {
 	for name, d := range map[string]problem.Data{"plain": plain, "known": known, "groups": groups, "targets": several, "weights": weighted} {
 		d.Test = every(60, 7, 60)
 		first := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "constant"})
-		data := must.Get(problem.TrainingData(modelOf(t, first)))(t)
+		data := testcheck.Get(problem.TrainingData(modelOf(t, first)))(t)
 		if data.N != 59 || data.Row[7] != 8 {
 			t.Errorf("%s: %d rows, %v", name, data.N, data.Row)
 		}
 		again := evaluate(t, data, problem.Options{From: first.Model})
-		must.Within(t, again.NLML, first.Report.NLML, 1e-8*math.Abs(again.NLML), "%s: NLML", name)
+		testcheck.Within(t, again.NLML, first.Report.NLML, 1e-8*math.Abs(again.NLML), "%s: NLML", name)
 	}
 	d, off := spoilt(60)
 	d.NoiseGroup = groups.NoiseGroup
 	first := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Robust: true})
-	data := must.Get(problem.TrainingData(modelOf(t, first)))(t)
+	data := testcheck.Get(problem.TrainingData(modelOf(t, first)))(t)
 	again := evaluate(t, data, problem.Options{From: modelOf(t, first)})
-	must.Within(t, again.NLML, first.Report.NLML, 0.1, "NLML of a robust model") // less is no reason to search on
+	testcheck.Within(t, again.NLML, first.Report.NLML, 0.1, "NLML of a robust model") // less is no reason to search on
 	if len(again.Robust.Rows) != len(off) || !slices.Equal(data.NoiseGroup, d.NoiseGroup) {
 		t.Errorf("%d rows of %d, groups %v", len(again.Robust.Rows), len(off), data.NoiseGroup)
 	}
 	both := known
 	both.NoiseGroup = groups.NoiseGroup
 	_, err := problem.TrainingData(modelOf(t, mustFit(t, both, problem.Options{Kernel: "rbf", Mean: "zero"})))
-	must.Fail[*problem.DataError](t, err, "starting from this model")
+	testcheck.Fail[*problem.DataError](t, err, "starting from this model")
 }
 
 // TestUpdateReport checks the advice: none for rows that the model expects, and reasons
@@ -202,9 +202,9 @@ func TestUpdateReport(t *testing.T) {
 		for i := first; i < last; i++ {
 			add.Y = append(add.Y, all.Y[i]+shift(i))
 		}
-		p, e := must.Get2(m.Extend(t.Context(), backend, add))(t)
+		p, e := testcheck.Get2(m.Extend(t.Context(), backend, add))(t)
 		defer p.Close()
-		r := must.Get(summary.NewUpdateReport(m, p.Model(), e))(t)
+		r := testcheck.Get(summary.NewUpdateReport(m, p.Model(), e))(t)
 		if r.Tuned != 150 || r.N != 150+last-first {
 			t.Errorf("report %+v", r)
 		}
@@ -214,8 +214,8 @@ func TestUpdateReport(t *testing.T) {
 	if a := advice(150, 200, none); a != "" {
 		t.Errorf("advice %q for rows like the others", a)
 	}
-	must.Words(t, advice(150, 200, func(i int) float64 { return 40 * float64(i%2) }), "larger than the model expects")
-	must.Words(t, advice(150, 300, none), "tuned on 150 rows, and the model has 300 now")
+	testcheck.Words(t, advice(150, 200, func(i int) float64 { return 40 * float64(i%2) }), "larger than the model expects")
+	testcheck.Words(t, advice(150, 300, none), "tuned on 150 rows, and the model has 300 now")
 }
 
 // named is synthetic data whose columns have the given names; the second is constant.
@@ -234,7 +234,7 @@ func TestNames(t *testing.T) {
 		Ties:   []problem.Tie{{Name: "k2.lengthscale", Source: `k1.lengthscale["3"]`}}}
 	out := mustFit(t, d, o)
 	r := &out.Report
-	text := must.Get(json.Marshal(r))(t)
+	text := testcheck.Get(json.Marshal(r))(t)
 	if strings.Contains(r.Text(), "lengthscale[0]") || strings.Contains(r.Text(), "lengthscale[2]") {
 		t.Errorf("the text has an index:\n%s", r.Text())
 	}
@@ -265,7 +265,7 @@ func TestNames(t *testing.T) {
 	again := o
 	again.StdErrors = false
 	again.Set = slices.DeleteFunc(assignments(r.Parameters), func(a problem.Assignment) bool { return r.Tied[a.Name] != "" })
-	must.Within(t, evaluate(t, d, again).NLML, r.NLML, 1e-9, "NLML at the reported parameters")
+	testcheck.Within(t, evaluate(t, d, again).NLML, r.NLML, 1e-9, "NLML at the reported parameters")
 }
 
 // TestNamesMeanIndices checks that options by name and by index are the same fit.
@@ -285,9 +285,9 @@ func TestNamesMeanIndices(t *testing.T) {
 		t.Errorf("the model's kernel is %s", a.Model.Kernel)
 	}
 	// Start values of the search for kernels go from leaf to leaf by name.
-	s := must.Get(Select(t.Context(), d, problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=a.b)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend))(t)
+	s := testcheck.Get(Select(t.Context(), d, problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=a.b)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend))(t)
 	d.FeatureNames = nil
-	plain := must.Get(Select(t.Context(), d, problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=0)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend))(t)
+	plain := testcheck.Get(Select(t.Context(), d, problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=0)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend))(t)
 	for i, c := range s.Candidates {
 		if p := plain.Candidates[i]; *c.NLML != *p.NLML || c.Kernel != strings.ReplaceAll(p.Kernel, "dims=0", "dims=a.b") {
 			t.Errorf("candidate %d is %s with NLML %v; without names %s with %v", i, c.Kernel, *c.NLML, p.Kernel, *p.NLML)
@@ -306,7 +306,7 @@ func TestNameMistakes(t *testing.T) {
 		wantOption(t, d, o, want)
 	}
 	_, err := Prepare(d, problem.Options{Mean: "zero", Kernel: "rbf(dims=[temp, temperatur])"}, problem.Events{})
-	must.Fail[error](t, err, `no column is called "temperatur" (did you mean "temperature"?)`)
+	testcheck.Fail[error](t, err, `no column is called "temperatur" (did you mean "temperature"?)`)
 	d.FeatureNames = []string{"temp", "const", "temp"}
 	if r := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}).Report; r.Parameters["lengthscale[2]"] == 0 {
 		t.Errorf("two columns of the same name: %v", r.Parameters)
@@ -329,7 +329,7 @@ func TestNoiseLabels(t *testing.T) {
 func TestModelColumns(t *testing.T) {
 	d := named(50, "a", "const", "b")
 	out := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(dims=b)"})
-	m := must.Get(gp.Load(saved(t, out, false)))(t)
+	m := testcheck.Get(gp.Load(saved(t, out, false)))(t)
 	pred := predictAt(t, m, []float64{1, 0, 290, 99, 0, 290, 1, 0, 291})
 	if pred.Mean[0] != pred.Mean[1] || pred.Mean[0] == pred.Mean[2] {
 		t.Errorf("means %v: only b matters", pred.Mean)

@@ -18,8 +18,8 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
 	"gpfit/internal/refdata"
+	"gpfit/internal/testcheck"
 	"gpfit/method/experts"
 	"gpfit/table"
 )
@@ -59,13 +59,13 @@ var goldenSets = []string{"yacht", "energy", "concrete", "airfoil"}
 
 func readGolden(t *testing.T) map[string]golden {
 	t.Helper()
-	text := must.Get(os.ReadFile(refdata.Path(t, "golden", "uci.json")))(t)
+	text := testcheck.Get(os.ReadFile(refdata.Path(t, "golden", "uci.json")))(t)
 	var raw map[string]json.RawMessage
-	must.Do(t, json.Unmarshal(text, &raw))
+	testcheck.Do(t, json.Unmarshal(text, &raw))
 	out := map[string]golden{}
 	for _, name := range goldenSets {
 		var g golden
-		must.Do(t, json.Unmarshal(raw[name], &g))
+		testcheck.Do(t, json.Unmarshal(raw[name], &g))
 		out[name] = g
 	}
 	return out
@@ -78,7 +78,7 @@ func readSet(t *testing.T, name string) problem.Data {
 
 func readTable(t *testing.T, path string, o table.Options) problem.Data {
 	t.Helper()
-	tab := must.Get(table.Read(path, o))(t)
+	tab := testcheck.Get(table.Read(path, o))(t)
 	return problem.Data{X: tab.X, Y: tab.Y, N: tab.N, D: tab.D, FeatureNames: tab.FeatureNames, TargetName: tab.TargetName}
 }
 
@@ -152,7 +152,7 @@ func TestGoldenNLML(t *testing.T) {
 			c := cases[key]
 			cut := problem.Data{X: s.Inputs(data.X)[:want.Rows*data.D], Y: s.Targets(data.Y)[:want.Rows], N: want.Rows, D: data.D, FeatureNames: data.FeatureNames}
 			r := evaluate(t, cut, problem.Options{Mean: "zero", Kernel: c.text, Standardize: gp.StandardizeNone, Set: assignments(c.set)})
-			must.Within(t, r.NLML, want.NLML, 1e-9*math.Abs(want.NLML), "%s %s: NLML", name, key)
+			testcheck.Within(t, r.NLML, want.NLML, 1e-9*math.Abs(want.NLML), "%s %s: NLML", name, key)
 			if len(want.Grad) != len(c.grad) || len(r.GradientLog) != len(c.set) {
 				t.Fatalf("%s %s: %d derivatives in the reference, %d here of %d parameters", name, key, len(want.Grad), len(c.grad), len(r.GradientLog))
 			}
@@ -165,7 +165,7 @@ func TestGoldenNLML(t *testing.T) {
 				for name, factor := range c.grad[i] {
 					got += factor * r.GradientLog[name]
 				}
-				must.Within(t, got, v, 1e-6*scale, "%s %s: derivative %v", name, key, c.grad[i])
+				testcheck.Within(t, got, v, 1e-6*scale, "%s %s: derivative %v", name, key, c.grad[i])
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func TestGoldenNLML(t *testing.T) {
 // TestSnelson: values on which gprx, scikit-learn, GPyTorch and GPy agree.
 func TestSnelson(t *testing.T) {
 	read := func(file string) []float64 {
-		tab := must.Get(table.Read(refdata.Path(t, "data", "snelson", file), table.Options{NoTarget: true}))(t)
+		tab := testcheck.Get(table.Read(refdata.Path(t, "data", "snelson", file), table.Options{NoTarget: true}))(t)
 		return tab.X
 	}
 	x, y := read("train_inputs.dat"), read("train_outputs.dat")
@@ -189,10 +189,10 @@ func TestSnelson(t *testing.T) {
 	} {
 		at := assignments(map[string]float64{"lengthscale": 1, "signal_variance": 1, "noise_variance": 0.1})
 		fixed, best := evaluate(t, data, problem.Options{Kernel: "rbf", Mean: "zero", Standardize: c.how, Set: at}), mustFit(t, data, problem.Options{Kernel: "rbf", Mean: "zero", Standardize: c.how}).Report
-		must.Within(t, fixed.NLML, c.fixed, 1e-9*c.fixed, "standardize %s: NLML", c.how)
-		must.Within(t, best.NLML, c.best, 1e-7*c.best, "standardize %s: best NLML", c.how)
+		testcheck.Within(t, fixed.NLML, c.fixed, 1e-9*c.fixed, "standardize %s: NLML", c.how)
+		testcheck.Within(t, best.NLML, c.best, 1e-7*c.best, "standardize %s: best NLML", c.how)
 		for name, want := range map[string]float64{"lengthscale": c.rho, "signal_variance": c.tau, "noise_variance": c.sig} {
-			must.Within(t, best.Parameters[name], want, 1e-4, "standardize %s: %s", c.how, name)
+			testcheck.Within(t, best.Parameters[name], want, 1e-4, "standardize %s: %s", c.how, name)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestSnelson(t *testing.T) {
 // rareSets returns the sets whose best NLML tests look for: the smaller one, and with
 // GPFIT_LONG, which CI sets, the larger one, too.
 func rareSets() []string {
-	if !must.Long() {
+	if !testcheck.Long() {
 		return []string{"yacht"}
 	}
 	return []string{"yacht", "concrete"}
@@ -214,7 +214,7 @@ func TestGoldenFit(t *testing.T) {
 	}
 	for _, name := range rareSets() {
 		g, data := readGolden(t)[name], readSet(t, name)
-		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), "", table.Options{}))(t)
+		data.Test = testcheck.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), "", table.Options{}))(t)
 		for text, want := range map[string]goldenBest{"rbf(ard)": g.RBF, "matern52(ard)": g.M52} {
 			r := mustFit(t, data, problem.Options{Mean: "zero", Kernel: text, Settings: hyperopt.Settings{Restarts: 5, Seed: 1}}).Report
 			if r.NLML > want.NLML+1e-3 {
@@ -237,7 +237,7 @@ func TestRareOptima(t *testing.T) {
 	for _, name := range rareSets() {
 		below := map[string]float64{"yacht": 7.2, "concrete": 3.7}[name]
 		g, data := readGolden(t)[name], readSet(t, name)
-		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), "", table.Options{}))(t)
+		data.Test = testcheck.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), "", table.Options{}))(t)
 		found := false
 		for seed := uint64(1); seed <= 4 && !found; seed++ {
 			r := mustFit(t, data, problem.Options{Mean: "zero", Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 40, Seed: seed}}).Report
@@ -277,20 +277,20 @@ func TestBookCO2(t *testing.T) {
 		"k4.signal_variance": -4.099142964854012, "k4.lengthscale": 8.008907026943724, "noise_variance": -9.855358582156706,
 	}
 	task := co2Task(t)
-	r := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
-	must.Within(t, r.NLML, sklearnAtBook, 1e-8*sklearnAtBook, "NLML at the book's parameters")
+	r := testcheck.Get(Evaluate(t.Context(), task, backend, nil))(t)
+	testcheck.Within(t, r.NLML, sklearnAtBook, 1e-8*sklearnAtBook, "NLML at the book's parameters")
 	if len(r.GradientLog) != len(gradient) {
 		t.Errorf("%d parameters, expected %d", len(r.GradientLog), len(gradient))
 	}
 	// The condition number of Σ is near 1e7: relative to the largest component
 	// gradients agree to about 1e-9.
 	for name, want := range gradient {
-		must.Within(t, r.GradientLog[name], want, 1e-6*math.Abs(want)+1e-5, "∂NLML/∂log %s", name)
+		testcheck.Within(t, r.GradientLog[name], want, 1e-6*math.Abs(want)+1e-5, "∂NLML/∂log %s", name)
 	}
-	if !must.Long() {
+	if !testcheck.Long() {
 		return // the optimum takes some seconds
 	}
-	out := must.Get(Run(t.Context(), co2Task(t), backend))(t)
+	out := testcheck.Get(Run(t.Context(), co2Task(t), backend))(t)
 	defer out.Close()
 	if out.Report.NLML > sklearnOptimum {
 		t.Errorf("NLML at the optimum %.6f, scikit-learn reaches %.6f", out.Report.NLML, sklearnOptimum)
@@ -307,19 +307,19 @@ func TestTextbook(t *testing.T) {
 		t.Fatalf("choice %+v, error %v", choice, err)
 	}
 	want, wantStart := mustFit(t, d, o), evaluate(t, d, o)
-	start := must.Get(Evaluate(ctx, mustPrepare(t, d, o), backends[0], nil))(t)
-	got := must.Get(Run(ctx, mustPrepare(t, d, o), backends...))(t)
+	start := testcheck.Get(Evaluate(ctx, mustPrepare(t, d, o), backends[0], nil))(t)
+	got := testcheck.Get(Run(ctx, mustPrepare(t, d, o), backends...))(t)
 	defer got.Close()
-	must.Within(t, start.NLML, wantStart.NLML, 1e-10*math.Abs(wantStart.NLML), "NLML at the start")
+	testcheck.Within(t, start.NLML, wantStart.NLML, 1e-10*math.Abs(wantStart.NLML), "NLML at the start")
 	// Both fits end within the tolerance in nats of the optimum.
-	must.Within(t, got.Report.NLML, want.Report.NLML, 2*hyperopt.DefaultToleranceNats, "NLML")
-	must.Within(t, got.Report.Scores.LeaveOneOut.Sum, want.Report.Scores.LeaveOneOut.Sum, 1e-3, "leave-one-out")
+	testcheck.Within(t, got.Report.NLML, want.Report.NLML, 2*hyperopt.DefaultToleranceNats, "NLML")
+	testcheck.Within(t, got.Report.Scores.LeaveOneOut.Sum, want.Report.Scores.LeaveOneOut.Sum, 1e-3, "leave-one-out")
 	if got.Report.Device != textbook.Name {
 		t.Errorf("device %s", got.Report.Device)
 	}
-	must.Do(t, got.SaveModel(t.TempDir()+"/m", false))
+	testcheck.Do(t, got.SaveModel(t.TempDir()+"/m", false))
 	err = got.SaveModel(t.TempDir()+"/m", true) // with a factor
-	if e := must.Fail[*device.UnsupportedError](t, err); e != nil && e.Method != "textbook" {
+	if e := testcheck.Fail[*device.UnsupportedError](t, err); e != nil && e.Method != "textbook" {
 		t.Errorf("error %v", err)
 	}
 }

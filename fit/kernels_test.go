@@ -14,7 +14,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -37,7 +37,7 @@ func centred(n int) problem.Data {
 func evaluate(t *testing.T, d problem.Data, o problem.Options) *summary.Report {
 	t.Helper()
 	task := mustPrepare(t, d, o)
-	return must.Get(Evaluate(t.Context(), task, backend, nil))(t)
+	return testcheck.Get(Evaluate(t.Context(), task, backend, nil))(t)
 }
 
 func assignments(values map[string]float64) (out []problem.Assignment) {
@@ -60,7 +60,7 @@ func TestKernelUnits(t *testing.T) {
 	} {
 		scaled := evaluate(t, d, problem.Options{Mean: "zero", Kernel: text})
 		raw := evaluate(t, d, problem.Options{Mean: "zero", Kernel: text, Standardize: gp.StandardizeNone, Set: assignments(scaled.ParametersOriginalUnits)})
-		must.Within(t, raw.NLML, scaled.NLMLOriginalUnits, 1e-9*math.Abs(raw.NLML), "%s: NLML at the reported parameters on raw data", text)
+		testcheck.Within(t, raw.NLML, scaled.NLMLOriginalUnits, 1e-9*math.Abs(raw.NLML), "%s: NLML at the reported parameters on raw data", text)
 	}
 	// The signal variance of linear on both columns is a slope's variance for each.
 	scaled := evaluate(t, d, problem.Options{Mean: "zero", Kernel: "linear + constant"})
@@ -68,7 +68,7 @@ func TestKernelUnits(t *testing.T) {
 	raw := evaluate(t, d, problem.Options{Mean: "zero", Kernel: "linear(dims=0) + linear(dims=1) + constant", Standardize: gp.StandardizeNone, Set: assignments(map[string]float64{
 		"k1.signal_variance": o["k1.signal_variance[a]"], "k2.signal_variance": o["k1.signal_variance[b]"],
 		"k3.signal_variance": o["k2.signal_variance"], "noise_variance": o["noise_variance"]})})
-	must.Within(t, raw.NLML, scaled.NLMLOriginalUnits, 1e-9*math.Abs(raw.NLML), "linear: NLML at the reported slopes on raw data")
+	testcheck.Within(t, raw.NLML, scaled.NLMLOriginalUnits, 1e-9*math.Abs(raw.NLML), "linear: NLML at the reported slopes on raw data")
 }
 
 // TestStarts checks that the default start of every kernel has the targets' variance
@@ -91,7 +91,7 @@ func TestStarts(t *testing.T) {
 				}
 			}
 			want := problem.MeanSquare(task.Sample.Targets)
-			must.Within(t, problem.MeanVariance(task.Program(), theta, task.Sample.Points), want, 1e-12*want, "%s: prior variance at the start", text)
+			testcheck.Within(t, problem.MeanVariance(task.Program(), theta, task.Sample.Points), want, 1e-12*want, "%s: prior variance at the start", text)
 		}
 	}
 	task := mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: "periodic(dims=0) + periodic(dims=0)"})
@@ -126,13 +126,13 @@ func TestCustomKernel(t *testing.T) {
 	}
 	scaling := gp.NewScaling(gp.StandardizeX, out.Model.X, out.Model.Y, 2)
 	units := out.Report.ParametersOriginalUnits["k1.k1.lengthscale"] / out.Report.Parameters["k1.k1.lengthscale"]
-	must.Within(t, units/scaling.XScale[0], 1, 1e-12, "units of the lengthscale by units of the column")
+	testcheck.Within(t, units/scaling.XScale[0], 1, 1e-12, "units of the lengthscale by units of the column")
 	path := saved(t, out, false)
 	_, err := gp.Load(path)
-	must.Fail[error](t, err, "sech")
-	predictAt(t, must.Get(gp.Load(path, own...))(t), d.X[:30])
+	testcheck.Fail[error](t, err, "sech")
+	predictAt(t, testcheck.Get(gp.Load(path, own...))(t), d.X[:30])
 	_, err = Prepare(d, problem.Options{Mean: "zero", Kernel: "sech"}, problem.Events{})
-	must.Fail[error](t, err)
+	testcheck.Fail[error](t, err)
 }
 
 // TestUnprovedKernels checks that a fit first checks formulas and user-defined
@@ -166,7 +166,7 @@ func TestPanickingKernel(t *testing.T) {
 	none := &kernel.Family{Name: "none", Function: func(*kernel.Pair) *kernel.Node { return nil }}
 	for text, want := range map[string]string{"rbf + boom": "panicked: a mistake", "none*rbf": "no expression"} {
 		_, err := Prepare(synthetic(20), problem.Options{Mean: "zero", Kernel: text, Kernels: []*kernel.Family{boom, none}}, problem.Events{})
-		must.Fail[*kernel.CompileError](t, err, want)
+		testcheck.Fail[*kernel.CompileError](t, err, want)
 	}
 }
 
@@ -188,12 +188,12 @@ func TestFormulaFit(t *testing.T) {
 	d := synthetic(80)
 	formula := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "formula(exp(-b*r2), b=0.5, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
 	family := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(lengthscale=1, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
-	must.Within(t, formula.NLML, family.NLML, 1e-5, "NLML")
+	testcheck.Within(t, formula.NLML, family.NLML, 1e-5, "NLML")
 	for what, values := range map[string][2]map[string]float64{
 		"scaled": {formula.Parameters, family.Parameters}, "original": {formula.ParametersOriginalUnits, family.ParametersOriginalUnits},
 	} {
 		rho := values[1]["lengthscale"]
-		must.Within(t, 2*values[0]["b"]*rho*rho, 1, 1e-3, "%s units: 2b times the square of the lengthscale", what)
+		testcheck.Within(t, 2*values[0]["b"]*rho*rho, 1, 1e-3, "%s units: 2b times the square of the lengthscale", what)
 	}
 }
 
@@ -227,7 +227,7 @@ func primal(t *testing.T, d problem.Data, variance, noise float64) (nlml float64
 	var b, w, f mat.VecDense
 	b.MulVec(phi.T(), y)
 	b.ScaleVec(1/noise, &b)
-	must.Do(t, factor.SolveVecTo(&w, &b))
+	testcheck.Do(t, factor.SolveVecTo(&w, &b))
 	f.MulVec(phi, &w)
 	fit := (mat.Dot(y, y)/noise - mat.Dot(&b, &w)) / 2
 	size := (factor.LogDet() + 3*math.Log(variance) + float64(d.N)*math.Log(2*math.Pi*noise)) / 2
@@ -252,15 +252,15 @@ func TestZeroOffset(t *testing.T) {
 	formula.Kernel = "formula(dot^2)"
 	for _, o := range []problem.Options{fixed, text, formula} {
 		out := mustFit(t, d, o)
-		must.Within(t, out.Report.NLML, want, tol*math.Abs(want), "%s: NLML", out.Report.Kernel)
-		sameNumbers(t, o.Kernel, must.Get(out.Posterior().Predict(t.Context(), d.X, d.N))(t).Mean, mean)
-		sameNumbers(t, o.Kernel, predictAt(t, must.Get(gp.Load(saved(t, out, false)))(t), d.X).Mean, mean)
+		testcheck.Within(t, out.Report.NLML, want, tol*math.Abs(want), "%s: NLML", out.Report.Kernel)
+		sameNumbers(t, o.Kernel, testcheck.Get(out.Posterior().Predict(t.Context(), d.X, d.N))(t).Mean, mean)
+		sameNumbers(t, o.Kernel, predictAt(t, testcheck.Get(gp.Load(saved(t, out, false)))(t), d.X).Mean, mean)
 	}
 	report := mustFit(t, d, fixed).Report
 	if v, ok := report.Parameters["offset"]; !ok || v != 0 || !slices.Equal(report.Constants, []string{"offset"}) || report.Kernel != "poly(2, offset=0)" {
 		t.Errorf("report: kernel %s, offset %v, constants %v", report.Kernel, v, report.Constants)
 	}
-	must.Words(t, report.Text(), "offset                             0               0  constant\n")
+	testcheck.Words(t, report.Text(), "offset                             0               0  constant\n")
 	// The gradient by the other parameters, against differences of the evidence by features.
 	r := evaluate(t, d, problem.Options{Mean: "zero", Kernel: "poly(2, offset=0)", Standardize: gp.StandardizeNone,
 		Set: []problem.Assignment{{Name: "signal_variance", Value: variance, Given: true}, {Name: graph.NoiseVariance, Value: noise, Given: true}}})
@@ -271,7 +271,7 @@ func TestZeroOffset(t *testing.T) {
 	} {
 		// The difference cancels to 1e-5 of the evidence, and its own error is h².
 		slope := (f(h) - f(-h)) / (2 * h)
-		must.Within(t, r.GradientLog[name], slope, 1e-7*(1+math.Abs(slope)), "∂/∂log %s", name)
+		testcheck.Within(t, r.GradientLog[name], slope, 1e-7*(1+math.Abs(slope)), "∂/∂log %s", name)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestZeroOffsetFrom(t *testing.T) {
 		t.Errorf("kernel %s, warnings %v", again.Kernel(), again.Params.Warnings)
 	}
 	free := mustPrepare(t, d, problem.Options{From: m, Kernel: "poly(2) + rbf"})
-	must.Words(t, strings.Join(free.Params.Warnings, "\n"), "no value of k1.offset")
+	testcheck.Words(t, strings.Join(free.Params.Warnings, "\n"), "no value of k1.offset")
 	if fixed := mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: "poly(2, offset=0)", Fix: []problem.Assignment{{Name: "offset"}}}); fixed.Kernel() != "poly(2, offset=0)" {
 		t.Errorf("kernel %s", fixed.Kernel())
 	}

@@ -16,7 +16,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/mean"
 )
 
@@ -57,7 +57,7 @@ func TestMeanUnits(t *testing.T) {
 			t.Errorf("%s is not among the parameters", c.Name)
 		}
 	}
-	must.Words(t, r.Text(), "std. error", "mean_power[mm,3]", "mean_bump[kelvin,1]", ", width ", "poly(3, dims=mm)")
+	testcheck.Words(t, r.Text(), "std. error", "mean_power[mm,3]", "mean_bump[kelvin,1]", ", width ", "poly(3, dims=mm)")
 }
 
 // TestMeanOriginal evaluates at the reported parameters on raw data, which gives the
@@ -102,7 +102,7 @@ func TestMeanFit(t *testing.T) {
 		if free.MeanFit != problem.MeanFree || gls.MeanFit != problem.MeanGLS {
 			t.Errorf("%s: coefficients by %s and %s", name, free.MeanFit, gls.MeanFit)
 		}
-		must.Within(t, free.NLML, gls.NLML, 1e-4, "%s: NLML, and by least squares", name)
+		testcheck.Within(t, free.NLML, gls.NLML, 1e-4, "%s: NLML, and by least squares", name)
 		for i, c := range gls.MeanCoefficients {
 			if f := free.MeanCoefficients[i]; math.Abs(f.Value-c.Value) > 0.02**c.StandardError || f.StandardError != nil {
 				t.Errorf("%s: %s = %v, by least squares %v ± %v", name, c.Name, f.Value, c.Value, *c.StandardError)
@@ -131,7 +131,7 @@ func TestMeanStart(t *testing.T) {
 	for text, want := range map[string]float64{"zero": 1, "constant": 1, "linear": 1 - r*r} {
 		// The difference 1 − r² loses six digits here.
 		got := evaluate(t, d, problem.Options{Kernel: "rbf", Mean: text}).Parameters["signal_variance"]
-		must.Within(t, got, want, 1e-8*want, "%s: start of the signal variance", text)
+		testcheck.Within(t, got, want, 1e-8*want, "%s: start of the signal variance", text)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestMeanErrors(t *testing.T) {
 		wantOption(t, d, c.o, c.word)
 	}
 	_, err := Prepare(d, problem.Options{Kernel: "rbf", Mean: "cubic"}, problem.Events{})
-	must.Fail[*mean.ParseError](t, err)
+	testcheck.Fail[*mean.ParseError](t, err)
 }
 
 // krigingCase is the part of testdata/kriging.json for one target.
@@ -185,7 +185,7 @@ type kriging struct {
 
 func readKriging(t *testing.T) (k kriging, o problem.Options) {
 	t.Helper()
-	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("testdata/kriging.json"))(t), &k))
+	testcheck.Do(t, json.Unmarshal(testcheck.Get(os.ReadFile("testdata/kriging.json"))(t), &k))
 	return k, problem.Options{Kernel: "rbf", Mean: "poly(2, dims=0)", Set: []problem.Assignment{
 		{Name: "lengthscale", Value: k.Lengthscale, Given: true}, {Name: "signal_variance", Value: k.SignalVariance, Given: true},
 		{Name: "noise_variance[g0]", Value: k.NoiseVariance[0], Given: true}, {Name: "noise_variance[g1]", Value: k.NoiseVariance[1], Given: true},
@@ -204,7 +204,7 @@ func labels(group []int) (out []string) {
 func (c *krigingCase) check(t *testing.T, nlml float64, coefficients []summary.Coefficient, p *gp.Prediction) {
 	t.Helper()
 	const tol = 1e-9
-	must.Within(t, nlml, c.NLML, tol*math.Abs(c.NLML), "NLML")
+	testcheck.Within(t, nlml, c.NLML, tol*math.Abs(c.NLML), "NLML")
 	for i, k := range coefficients {
 		if !near(k.OriginalUnits, c.Beta[i], tol) || !near(*k.StandardErrorOriginalUnits, c.Error[i], tol) {
 			t.Errorf("%s: %v ± %v, NumPy %v ± %v", k.Name, k.OriginalUnits, *k.StandardErrorOriginalUnits, c.Beta[i], c.Error[i])
@@ -220,8 +220,8 @@ func (c *krigingCase) check(t *testing.T, nlml float64, coefficients []summary.C
 // measure calls check with the report and the posterior at the start values.
 func measure(t *testing.T, d problem.Data, o problem.Options, check func(summary.Report, *gp.Posterior)) {
 	t.Helper()
-	must.Do(t, Measure(t.Context(), mustPrepare(t, d, o), backend, func(p *Parts) error {
-		check(must.Get(p.Evaluate(t.Context()))(t), must.Get(p.Posterior(p.Start))(t))
+	testcheck.Do(t, Measure(t.Context(), mustPrepare(t, d, o), backend, func(p *Parts) error {
+		check(testcheck.Get(p.Evaluate(t.Context()))(t), testcheck.Get(p.Posterior(p.Start))(t))
 		return nil
 	}))
 }
@@ -234,7 +234,7 @@ func TestKriging(t *testing.T) {
 	}
 	measure(t, d, o, func(r summary.Report, posterior *gp.Posterior) {
 		noise := gp.RowNoise{Known: k.NewKnown, Group: labels(k.NewGroup)}
-		k.One.check(t, r.NLMLOriginalUnits, r.MeanCoefficients, must.Get(posterior.PredictNoise(t.Context(), k.New, len(k.NewKnown), noise))(t))
+		k.One.check(t, r.NLMLOriginalUnits, r.MeanCoefficients, testcheck.Get(posterior.PredictNoise(t.Context(), k.New, len(k.NewKnown), noise))(t))
 	})
 }
 
@@ -247,17 +247,17 @@ func TestKrigingTargets(t *testing.T) {
 	}
 	measure(t, d, o, func(r summary.Report, posterior *gp.Posterior) {
 		noise := gp.RowNoise{Group: labels(k.NewGroup)}
-		preds := must.Get(posterior.PredictTargets(t.Context(), k.New, len(k.NewKnown), noise))(t)
+		preds := testcheck.Get(posterior.PredictTargets(t.Context(), k.New, len(k.NewKnown), noise))(t)
 		sum := 0.0
 		for i, want := range k.Several {
 			want.check(t, r.Targets[i].NLMLOriginalUnits, r.Targets[i].MeanCoefficients, preds[i])
 			sum += want.NLML
-			alone := must.Get(posterior.Target(i).PredictNoise(t.Context(), k.New, len(k.NewKnown), noise))(t)
+			alone := testcheck.Get(posterior.Target(i).PredictNoise(t.Context(), k.New, len(k.NewKnown), noise))(t)
 			if diff := cmp.Diff(preds[i], alone, cmpopts.EquateApprox(1e-13, 0)); diff != "" {
 				t.Errorf("target %d, alone:\n%s", i, diff)
 			}
 		}
-		must.Within(t, r.NLMLOriginalUnits, sum, 1e-9*math.Abs(sum), "NLML")
+		testcheck.Within(t, r.NLMLOriginalUnits, sum, 1e-9*math.Abs(sum), "NLML")
 	})
 }
 
@@ -310,7 +310,7 @@ func TestTargets(t *testing.T) {
 	if strings.Contains(r.Text(), "mean coefficient") {
 		t.Errorf("a table of coefficients without any:\n%s", r.Text())
 	}
-	must.Words(t, r.Text(), `target "volt": NLML`, "by target:", "held-out rows (30)")
+	testcheck.Words(t, r.Text(), `target "volt": NLML`, "by target:", "held-out rows (30)")
 	checkTargetsSaved(t, out, d)
 }
 
@@ -342,13 +342,13 @@ func TestTargetsLeaveOneOut(t *testing.T) {
 func checkTargetsSaved(t *testing.T, out *Outcome, d problem.Data) {
 	t.Helper()
 	predict := func(m *gp.Model) []*gp.Prediction {
-		p := must.Get(m.Condition(t.Context(), backend))(t)
+		p := testcheck.Get(m.Condition(t.Context(), backend))(t)
 		defer p.Close()
-		return must.Get(p.PredictTargets(t.Context(), d.X, d.N, gp.RowNoise{}))(t)
+		return testcheck.Get(p.PredictTargets(t.Context(), d.X, d.N, gp.RowNoise{}))(t)
 	}
 	want := predict(out.Model)
 	for _, factor := range []bool{false, true} {
-		again := must.Get(gp.Load(saved(t, out, factor)))(t)
+		again := testcheck.Get(gp.Load(saved(t, out, factor)))(t)
 		if diff := cmp.Diff(out.Model, again, cmpopts.IgnoreUnexported(gp.Model{})); diff != "" {
 			t.Errorf("saved and loaded models differ:\n%s", diff)
 		}
@@ -380,7 +380,7 @@ func TestWithRows(t *testing.T) {
 		part.X = append(part.X, d.X[3*i:3*i+3]...)
 		part.NoiseGroup = append(part.NoiseGroup, d.NoiseGroup[i])
 	}
-	sub := must.Get(Evaluate(t.Context(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
+	sub := testcheck.Get(Evaluate(t.Context(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
 	want := evaluate(t, part, o)
 	if sub.N != 10 || !near(sub.NLML, want.NLML, 1e-12) || !near(sub.GradientLog["noise_variance[b]"], want.GradientLog["noise_variance[b]"], 1e-9) {
 		t.Errorf("NLML %v of %d rows, want %v", sub.NLML, sub.N, want.NLML)
@@ -400,5 +400,5 @@ func TestTargetErrors(t *testing.T) {
 		d.Y[50+i] = 7
 	}
 	_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}), backend)
-	must.Fail[*problem.DataError](t, err, `the target "volt" is constant`)
+	testcheck.Fail[*problem.DataError](t, err, `the target "volt" is constant`)
 }

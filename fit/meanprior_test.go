@@ -9,7 +9,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -36,26 +36,26 @@ func basisPrior(t *testing.T, k func(a, b float64) float64, x, y, at []float64, 
 	target := mat.NewVecDense(n, y)
 	var solvedH, solvedCross, inner mat.Dense
 	var solvedY, right, beta mat.VecDense
-	must.Do(t, chol.SolveTo(&solvedH, h))
-	must.Do(t, chol.SolveTo(&solvedCross, cross))
-	must.Do(t, chol.SolveVecTo(&solvedY, target))
+	testcheck.Do(t, chol.SolveTo(&solvedH, h))
+	testcheck.Do(t, chol.SolveTo(&solvedCross, cross))
+	testcheck.Do(t, chol.SolveVecTo(&solvedY, target))
 	inner.Mul(h.T(), &solvedH)
 	_, q := h.Dims()
 	for j := range q {
 		inner.Set(j, j, inner.At(j, j)+1/b)
 	}
 	right.MulVec(h.T(), &solvedY)
-	must.Do(t, beta.SolveVec(&inner, &right))
+	testcheck.Do(t, beta.SolveVec(&inner, &right))
 	var residual, solvedR mat.VecDense
 	residual.MulVec(h, &beta)
 	residual.SubVec(target, &residual)
-	must.Do(t, chol.SolveVecTo(&solvedR, &residual))
+	testcheck.Do(t, chol.SolveVecTo(&solvedR, &residual))
 	for j, v := range at {
 		r := mat.NewVecDense(q, nil)
 		r.MulVec(h.T(), solvedCross.ColView(j))
 		r.SubVec(hAt.RowView(j), r)
 		var s mat.VecDense
-		must.Do(t, s.SolveVec(&inner, r))
+		testcheck.Do(t, s.SolveVec(&inner, r))
 		means = append(means, mat.Dot(hAt.RowView(j), &beta)+mat.Dot(cross.ColView(j), &solvedR))
 		variances = append(variances, k(v, v)-mat.Dot(cross.ColView(j), solvedCross.ColView(j))+mat.Dot(r, &s))
 	}
@@ -87,7 +87,7 @@ func TestMeanPriorTextbook(t *testing.T) {
 			fix = append(fix, problem.Assignment{Name: "k1.lengthscale"}, problem.Assignment{Name: "k1.signal_variance"})
 		}
 		out := mustFit(t, d, problem.Options{Kernel: c.kernel, Mean: c.mean, MeanPrior: problem.MeanPrior{Variance: 0.7}, Standardize: gp.StandardizeNone, Fix: fix})
-		basis := must.Get(must.Get(mean.Parse(c.mean, nil))(t).Basis(kernel.NewPoints(d.X, d.N, 1), nil))(t)
+		basis := testcheck.Get(testcheck.Get(mean.Parse(c.mean, nil))(t).Basis(kernel.NewPoints(d.X, d.N, 1), nil))(t)
 		matrix := func(x []float64) *mat.Dense {
 			h := mat.NewDense(len(x), len(basis), nil)
 			for i, v := range x {
@@ -98,10 +98,10 @@ func TestMeanPriorTextbook(t *testing.T) {
 			return h
 		}
 		means, variances := basisPrior(t, c.k, d.X, d.Y, at, matrix(d.X), matrix(at), noise, b)
-		p := must.Get(out.Posterior().Predict(t.Context(), at, len(at)))(t)
+		p := testcheck.Get(out.Posterior().Predict(t.Context(), at, len(at)))(t)
 		for i := range at {
-			must.Within(t, p.Mean[i], means[i], 1e-8, "%s, %s: mean at %v", c.kernel, c.mean, at[i])
-			must.Within(t, p.StdLatent[i]*p.StdLatent[i], variances[i], 1e-8*(1+variances[i]), "%s, %s: variance at %v", c.kernel, c.mean, at[i])
+			testcheck.Within(t, p.Mean[i], means[i], 1e-8, "%s, %s: mean at %v", c.kernel, c.mean, at[i])
+			testcheck.Within(t, p.StdLatent[i]*p.StdLatent[i], variances[i], 1e-8*(1+variances[i]), "%s, %s: variance at %v", c.kernel, c.mean, at[i])
 		}
 	}
 }

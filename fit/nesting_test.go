@@ -10,7 +10,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // nestedTables make row i of n of a table: a trend with cycles, waves of two frequencies, jumps, a
@@ -73,7 +73,7 @@ func TestNesting(t *testing.T) {
 		terms := nestedTerms[min(d.D, 2)-1]
 		for k, a := range terms {
 			for _, b := range terms[:k] {
-				if sums++; !must.Long() && sums%9 != 0 {
+				if sums++; !testcheck.Long() && sums%9 != 0 {
 					continue
 				}
 				sum := fmt.Sprintf("%s + %s", b, a)
@@ -93,7 +93,7 @@ func TestNesting(t *testing.T) {
 func TestMoreRestarts(t *testing.T) {
 	for name, kernel := range map[string]string{"waves": "rbf + periodic", "surface": "rbf(ard) + matern12"} {
 		sizes := map[int]uint64{40: 1}
-		if must.Long() {
+		if testcheck.Long() {
 			sizes = map[int]uint64{40: 3, 90: 3, 150: 1}
 		}
 		for n, seeds := range sizes {

@@ -20,7 +20,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/internal/matrixrows"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -47,7 +47,7 @@ func TestNoiseGroups(t *testing.T) {
 	r := out.Report
 	for label, want := range map[string]float64{"good": 2, "poor": 20} {
 		// The estimate from 60 rows or more is within a quarter.
-		must.Within(t, math.Sqrt(r.ParametersOriginalUnits[graph.NoiseName(label)]), want, 0.25*want, "noise of %q", label)
+		testcheck.Within(t, math.Sqrt(r.ParametersOriginalUnits[graph.NoiseName(label)]), want, 0.25*want, "noise of %q", label)
 	}
 	plain := d
 	plain.NoiseGroup, plain.NoiseGroupColumn = nil, ""
@@ -56,9 +56,9 @@ func TestNoiseGroups(t *testing.T) {
 		t.Errorf("NLML %v and held-out NLPD %v, with one variance %v and %v", r.NLML, float64(r.Test.NLPD), one.NLML, float64(one.Test.NLPD))
 	}
 	// The scores once more, from the model and the held-out rows' labels.
-	p := must.Get(out.Model.Condition(t.Context(), backend))(t)
+	p := testcheck.Get(out.Model.Condition(t.Context(), backend))(t)
 	defer p.Close()
-	pred := must.Get(p.PredictNoise(t.Context(), d.X, d.N, gp.RowNoise{Group: d.NoiseGroup}))(t)
+	pred := testcheck.Get(p.PredictNoise(t.Context(), d.X, d.N, gp.RowNoise{Group: d.NoiseGroup}))(t)
 	nlpd := 0.0
 	for i, y := range d.Y {
 		if d.Test[i] {
@@ -66,7 +66,7 @@ func TestNoiseGroups(t *testing.T) {
 			nlpd += (z*z/2 + math.Log(pred.Std[i]*math.Sqrt(2*math.Pi))) / 60
 		}
 	}
-	must.Within(t, float64(r.Test.NLPD), nlpd, 1e-9, "NLPD")
+	testcheck.Within(t, float64(r.Test.NLPD), nlpd, 1e-9, "NLPD")
 	// One name fixes all of them.
 	fixed := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "noise_variance", Value: 0.01, Given: true}}}).Report
 	if !near(fixed.Parameters["noise_variance[good]"], 0.01, 1e-14) || !near(fixed.Parameters["noise_variance[poor]"], 0.01, 1e-14) {
@@ -125,7 +125,7 @@ func TestWeights(t *testing.T) {
 		within -= float64(count-1)/2*math.Log(2*math.Pi*40) + math.Log(float64(count))/2 + 98*float64(count/3)/(2*40)
 	}
 	one, all := evaluate(t, means, o), evaluate(t, single, o)
-	must.Within(t, one.NLML-within, all.NLML, 1e-10*all.NLML, "NLML")
+	testcheck.Within(t, one.NLML-within, all.NLML, 1e-10*all.NLML, "NLML")
 
 	fixed := o
 	fixed.Fix, fixed.Set = fixed.Set, nil
@@ -139,9 +139,9 @@ func TestWeights(t *testing.T) {
 		t.Errorf("NLML %v, without the row %v; warnings %q", r.NLML, kept.NLML, r.Warnings)
 	}
 	// The held-out scores once more, from the model and the rows' weights.
-	p := must.Get(out.Model.Condition(t.Context(), backend))(t)
+	p := testcheck.Get(out.Model.Condition(t.Context(), backend))(t)
 	defer p.Close()
-	pred := must.Get(p.PredictNoise(t.Context(), means.X, means.N, gp.RowNoise{Weight: means.Weight}))(t)
+	pred := testcheck.Get(p.PredictNoise(t.Context(), means.X, means.N, gp.RowNoise{Weight: means.Weight}))(t)
 	nlpd, rows := 0.0, 0
 	for i, y := range means.Y {
 		if held.Test[i] {
@@ -149,16 +149,16 @@ func TestWeights(t *testing.T) {
 			nlpd, rows = nlpd+(y-pred.Mean[i])*(y-pred.Mean[i])/(2*v)+math.Log(2*math.Pi*v)/2, rows+1
 		}
 	}
-	must.Within(t, float64(out.Report.Test.NLPD), nlpd/float64(rows), 1e-9, "NLPD")
+	testcheck.Within(t, float64(out.Report.Test.NLPD), nlpd/float64(rows), 1e-9, "NLPD")
 
 	wrong := means
 	wrong.Weight = slices.Clone(means.Weight)
 	wrong.Weight[3] = -1
 	_, err := problem.New(wrong, problem.Options{Kernel: "rbf", Mean: "zero"})
-	must.Fail[*problem.DataError](t, err, `the weight of row 4 (from 1), column "weight", is -1`)
+	testcheck.Fail[*problem.DataError](t, err, `the weight of row 4 (from 1), column "weight", is -1`)
 	wrong.Weight = make([]float64, wrong.N)
 	_, err = problem.New(wrong, problem.Options{Kernel: "rbf", Mean: "zero"})
-	must.Fail[*problem.DataError](t, err, "all weights are zero")
+	testcheck.Fail[*problem.DataError](t, err, "all weights are zero")
 	means.NoiseVariance = means.Weight
 	wantOption(t, means, problem.Options{Kernel: "rbf", Mean: "zero"}, "option weight-column: divides the estimated noise variance")
 }
@@ -234,7 +234,7 @@ func TestDegenerate(t *testing.T) {
 		t.Fatalf("%+v", i)
 	}
 	warnings := strings.Join(r.Warnings, "\n")
-	must.Words(t, warnings, "option noise-floor 0.01", "option prior", "condition number")
+	testcheck.Words(t, warnings, "option noise-floor 0.01", "option prior", "condition number")
 	if i.NoiseFloor != 0.01 || strings.Count(warnings, "interpolator") != 1 || r.Verdict.Level != summary.Poor || r.Verdict.Next.Options["noise-floor"] != "0.01" {
 		t.Errorf("floor %v, warnings %q, verdict %+v", i.NoiseFloor, warnings, r.Verdict)
 	}
@@ -256,7 +256,7 @@ func TestExactTargets(t *testing.T) {
 		t.Fatalf("%+v, %v", i, r.Parameters)
 	}
 	warnings := strings.Join(r.Warnings, "\n")
-	if must.Words(t, warnings, "suits targets without noise"); strings.Count(warnings, "interpolator") != 1 || strings.Contains(warnings, "a smaller value") {
+	if testcheck.Words(t, warnings, "suits targets without noise"); strings.Count(warnings, "interpolator") != 1 || strings.Contains(warnings, "a smaller value") {
 		t.Errorf("%q", warnings)
 	}
 }
@@ -285,10 +285,10 @@ func TestNoiseFloor(t *testing.T) {
 		t.Errorf("noise variance %v, at bound %v", got, r.AtBound)
 	}
 	r = mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: problem.NoiseFloor{Variance: 2}}).Report
-	must.Within(t, r.Parameters["noise_variance"], 2, 1e-12, "noise variance")
+	testcheck.Within(t, r.Parameters["noise_variance"], 2, 1e-12, "noise variance")
 	// A fit from a model keeps the floor of its fit, unless an option speaks of the noise.
 	for text, want := range map[string]float64{"20:original": 20 / (r.ParametersOriginalUnits["noise_variance"] / r.Parameters["noise_variance"]), "2": 2} {
-		from := modelOf(t, mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: must.Get(problem.ParseNoiseFloor(text))(t)}))
+		from := modelOf(t, mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: testcheck.Get(problem.ParseNoiseFloor(text))(t)}))
 		for name, c := range map[string]struct {
 			o     problem.Options
 			floor float64
@@ -308,8 +308,8 @@ func TestNoiseFloor(t *testing.T) {
 	grouped := d
 	grouped.NoiseGroup = cycled(d.N, "a", "b")
 	r = mustFit(t, grouped, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: problem.NoiseFloor{Variance: 2}}).Report
-	must.Within(t, r.Parameters["noise_variance[a]"], 2, 1e-12, "noise variance of a")
-	must.Within(t, r.Parameters["noise_variance[b]"], 2, 1e-12, "noise variance of b")
+	testcheck.Within(t, r.Parameters["noise_variance[a]"], 2, 1e-12, "noise variance of a")
+	testcheck.Within(t, r.Parameters["noise_variance[b]"], 2, 1e-12, "noise variance of b")
 	// Tied groups have one bound.
 	mustFit(t, grouped, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: problem.NoiseFloor{Variance: 2}, Ties: []problem.Tie{{Name: "noise_variance[b]", Source: "noise_variance[a]"}}})
 	for want, o := range map[string]problem.Options{
@@ -351,10 +351,10 @@ func TestCondition(t *testing.T) {
 		text, _, _ := strings.Cut(name, " ")
 		set := []problem.Assignment{{Name: "noise_variance", Value: 1e-9, Given: true}, {Name: "signal_variance", Value: 50, Given: true}}
 		job := mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: text, Set: set})
-		s := must.Get(job.Open(t.Context(), backend))(t)
+		s := testcheck.Get(job.Open(t.Context(), backend))(t)
 		defer s.Close()
 		z := job.Params.Start()
-		must.Get(s.Value(t.Context(), z))(t)
+		testcheck.Get(s.Value(t.Context(), z))(t)
 		s.WarnCondition(t.Context())
 		values, x := job.Params.Values(z), job.Sample.Points
 		e := kernel.NewEvaluator(job.Program())
@@ -386,7 +386,7 @@ func TestConditionWarning(t *testing.T) {
 	}
 	for noise, want := range map[float64]bool{0.01: false, 1e-8: false, 1e-13: true} {
 		job := mustPrepare(t, data, problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}})
-		r := must.Get(Evaluate(t.Context(), job, backend, nil))(t)
+		r := testcheck.Get(Evaluate(t.Context(), job, backend, nil))(t)
 		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "a condition number of about"); got != want {
 			t.Errorf("noise %g: warnings %q", noise, r.Warnings)
 		}
@@ -411,7 +411,7 @@ func TestSingularCauses(t *testing.T) {
 		set := []problem.Assignment{{Name: "noise_variance", Value: 1e-16, Given: true}, {Name: c.set, Value: c.value, Given: true}}
 		job := mustPrepare(t, c.d, problem.Options{Mean: "zero", Kernel: c.kernel, Set: set})
 		_, err := Evaluate(t.Context(), job, backend, nil)
-		if must.Fail[*device.NotPDError](t, err, c.present); strings.Contains(err.Error(), c.absent) {
+		if testcheck.Fail[*device.NotPDError](t, err, c.present); strings.Contains(err.Error(), c.absent) {
 			t.Errorf("%s: %v", c.kernel, err)
 		}
 	}
@@ -436,7 +436,7 @@ func TestGradientWarning(t *testing.T) {
 	} {
 		for _, objective := range []problem.Criterion{problem.NLML, problem.LOO} {
 			job := mustPrepare(t, data, problem.Options{Mean: "zero", Kernel: c.kernel, Objective: objective, Fix: []problem.Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}})
-			r := must.Get(Evaluate(t.Context(), job, backend, nil))(t)
+			r := testcheck.Get(Evaluate(t.Context(), job, backend, nil))(t)
 			const words = "rounding leaves few digits of the gradient"
 			got := strings.Join(r.Warnings, "\n")
 			if want := c.want != "" && objective == problem.NLML; strings.Contains(got, words) != want || want && !strings.Contains(got, c.want) {

@@ -10,7 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // copied returns a rough target with noise, of which the last rows are copies of others, and holds out
@@ -50,10 +50,10 @@ func TestFloorOfCopies(t *testing.T) {
 	if noise := after.Parameters["noise_variance"]; noise < f.Floor || noise > 0.5 || !(after.Test.NLPD < 2) || after.Interpolation != nil {
 		t.Errorf("noise %v, floor %v, held-out NLPD %v", noise, f.Floor, after.Test.NLPD)
 	}
-	must.Words(t, strings.Join(after.Warnings, "\n"), "4 rows repeat the inputs and the target of others", "option noise-floor none keeps the other")
+	testcheck.Words(t, strings.Join(after.Warnings, "\n"), "4 rows repeat the inputs and the target of others", "option noise-floor none keeps the other")
 	// It is an optimum with that bound.
 	bound := mustFit(t, few, problem.Options{Mean: "zero", Kernel: "matern12(ard)", Bounds: []problem.Interval{{Name: "noise_variance", Lo: f.Floor, Hi: 100}}}).Report
-	must.Within(t, after.Objective, bound.Objective, 0.01, "objective with the floor as a bound")
+	testcheck.Within(t, after.Objective, bound.Objective, 0.01, "objective with the floor as a bound")
 	if many := mustFit(t, copied(60), problem.Options{Mean: "zero", Kernel: "matern12(ard)"}).Report; many.NoiseFloor != nil || many.Parameters["noise_variance"] > 1e-6 {
 		t.Errorf("%+v, noise %v", many.NoiseFloor, many.Parameters["noise_variance"])
 	}
@@ -113,7 +113,7 @@ func TestNoFloor(t *testing.T) {
 	if f := r.NoiseFloor; f == nil || f.Raised || f.After == nil || !(f.After.Sum > f.Before.Sum+nearNats) || r.Parameters["noise_variance"] > 1e-6 {
 		t.Errorf("%+v", f)
 	}
-	must.Words(t, strings.Join(r.Warnings, "\n"), "gpfit kept the little noise")
+	testcheck.Words(t, strings.Join(r.Warnings, "\n"), "gpfit kept the little noise")
 	// Rows of three places tell the noise; predictions of a place from the others do not.
 	levels := drawn(9, 4, 90, "x y", func(i int, _, normal random) []float64 {
 		return []float64{float64(i % 3), []float64{1, 9, 2}[i%3] + 0.4*normal()}

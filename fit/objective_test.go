@@ -14,7 +14,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestLOO checks that a fit by leave-one-out has a lower negative leave-one-out
@@ -34,12 +34,12 @@ func TestLOO(t *testing.T) {
 			t.Errorf("status %s", loo.Status)
 		}
 		task := mustPrepare(t, d, o)
-		cv := must.Get(CrossValidate(t.Context(), task, backend, loo.Parameters, problem.CrossValidation{Folds: 60}))(t)
+		cv := testcheck.Get(CrossValidate(t.Context(), task, backend, loo.Parameters, problem.CrossValidation{Folds: 60}))(t)
 		// The noise of a fitted model is small: condition about 1e4.
 		if math.Abs(float64(cv.NLPD)-float64(b.NLPD)) > 1e-9*math.Abs(float64(b.NLPD)) || math.Abs(float64(cv.NLPDStandardized)-float64(b.NLPDStandardized)) > 1e-9*math.Abs(float64(b.NLPDStandardized)) {
 			t.Errorf("mean %q: NLPD %v by 60 folds, %v by the formula", mean, float64(cv.NLPD), float64(b.NLPD))
 		}
-		must.Words(t, loo.Text(), "LOO ", "∂LOO/∂log", "(leave-one-out)")
+		testcheck.Words(t, loo.Text(), "LOO ", "∂LOO/∂log", "(leave-one-out)")
 	}
 }
 
@@ -57,14 +57,14 @@ func TestLOPO(t *testing.T) {
 			o := problem.Options{Kernel: "rbf(ard)", Mean: mean, Objective: objective, LeaveOneOut: true}
 			r := mustFit(t, d, o).Report
 			loo := r.Scores.LeaveOneOut
-			cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, r.Parameters, problem.CrossValidation{Folds: 20}))(t)
+			cv := testcheck.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, r.Parameters, problem.CrossValidation{Folds: 20}))(t)
 			if !near(loo.NLPD, float64(cv.NLPD), 1e-9) || !near(loo.RMSE, cv.RMSE, 1e-9) || loo.Places != 20 || r.Scores.Objective != nil {
 				t.Errorf("mean %q, %s: NLPD %v, RMSE %v at %d places; without each of them %v and %v", mean, objective, loo.NLPD, loo.RMSE, loo.Places, cv.NLPD, cv.RMSE)
 			}
 			if objective == problem.LOPO && !near(r.Objective, loo.Sum, 1e-10) {
 				t.Errorf("objective %v, score %v", r.Objective, loo.Sum)
 			}
-			must.Words(t, r.Text(), "rows of 20 places left out together")
+			testcheck.Words(t, r.Text(), "rows of 20 places left out together")
 		}
 	}
 	// Without repeated inputs it is leave-one-out, bit by bit.
@@ -102,7 +102,7 @@ func TestLOORMSE(t *testing.T) {
 		// At the best size of the variances, the objective is the density of the errors
 		// under one variance.
 		m := r.Scores.LeaveOneOut.RMSEStandardized
-		must.Within(t, r.Objective, 30*(1+math.Log(2*math.Pi*m*m)), 2*hyperopt.DefaultToleranceNats, "objective")
+		testcheck.Within(t, r.Objective, 30*(1+math.Log(2*math.Pi*m*m)), 2*hyperopt.DefaultToleranceNats, "objective")
 	}
 	if !(rmse[problem.LOORMSE] < rmse[problem.LOO]) || !(rmse[problem.LOORMSE] < rmse[problem.NLML]) {
 		t.Errorf("RMSE by objective: %v", rmse)
@@ -114,7 +114,7 @@ func TestObjectiveOptions(t *testing.T) {
 	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: "mse"}, "must be nlml, loo, loo-rmse, lopo, lopo-rmse, cv or cv-rmse")
 	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.LOO, StdErrors: true}, "option objective nlml")
 	r := evaluate(t, d, problem.Options{Kernel: "rbf", Mean: "zero"})
-	text := string(must.Get(json.Marshal(r))(t))
+	text := string(testcheck.Get(json.Marshal(r))(t))
 	if strings.Contains(text, "scores") || strings.Contains(text, "priors") {
 		t.Error(text)
 	}
@@ -129,7 +129,7 @@ func TestObjectiveOptions(t *testing.T) {
 		t.Errorf("score %v, warnings %q", lacking.Scores.LeaveOneOut, lacking.Warnings)
 	}
 	_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "poly(2)", Objective: problem.LOO}), backend)
-	if e := must.Fail[*graph.LeverageError](t, err); e != nil && e.Index != 11 {
+	if e := testcheck.Fail[*graph.LeverageError](t, err); e != nil && e.Index != 11 {
 		t.Errorf("error %v, want row 11", err)
 	}
 }
@@ -142,9 +142,9 @@ func TestCrossValidateNoise(t *testing.T) {
 	d.NoiseVariance, d.NoiseGroup = cycled(d.N, 20.0, 40, 60, 80), cycled(d.N, "a", "b")
 	o := problem.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true, Fix: []problem.Assignment{{Name: "noise_variance[a]", Value: 0.3, Given: true}, {Name: "noise_variance[b]", Value: 0.01, Given: true}}}
 	r := evaluate(t, d, o)
-	cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 40}))(t)
+	cv := testcheck.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 40}))(t)
 	want := float64(r.Scores.LeaveOneOut.NLPD)
-	must.Within(t, float64(cv.NLPD), want, 1e-9*math.Abs(want), "NLPD by folds of one row, and by the formula")
+	testcheck.Within(t, float64(cv.NLPD), want, 1e-9*math.Abs(want), "NLPD by folds of one row, and by the formula")
 }
 
 // freeMemory is a backend with a given amount of free memory.
@@ -204,9 +204,9 @@ func TestStdErrorsAnalytic(t *testing.T) {
 		wantTau, wantMean := s/tau*math.Sqrt(2.0/50), math.Sqrt(s/50)
 		// hessianStep² / 6 times a third derivative as large as the second.
 		const tol = 1e-6
-		must.Within(t, e.Log["signal_variance"]/wantTau, 1, tol, "%s: standard error of log τ²", how)
-		must.Within(t, e.Scaled["signal_variance"]/(wantTau*tau), 1, tol, "%s: standard error of τ²", how)
-		must.Within(t, e.Scaled["mean_constant"]/wantMean, 1, tol, "%s: standard error of mean_constant", how)
+		testcheck.Within(t, e.Log["signal_variance"]/wantTau, 1, tol, "%s: standard error of log τ²", how)
+		testcheck.Within(t, e.Scaled["signal_variance"]/(wantTau*tau), 1, tol, "%s: standard error of τ²", how)
+		testcheck.Within(t, e.Scaled["mean_constant"]/wantMean, 1, tol, "%s: standard error of mean_constant", how)
 		i := e.Interval95["signal_variance"]
 		if math.Abs(i[0]*i[1]/(tau*tau)-1) > 1e-9 || math.Abs(math.Log(i[1]/tau)/(1.959964*wantTau)-1) > tol {
 			t.Errorf("interval %v around %v", i, tau)
@@ -239,7 +239,7 @@ func TestHessian(t *testing.T) {
 	if e == nil || e.Failure != "" {
 		t.Fatalf("%+v", e)
 	}
-	must.Do(t, Measure(t.Context(), task, backend, func(p *Parts) error {
+	testcheck.Do(t, Measure(t.Context(), task, backend, func(p *Parts) error {
 		z := make([]float64, len(task.Params.Free))
 		for i, q := range task.Params.Free {
 			z[i] = q.Z(out.Report.Parameters[q.Name])
@@ -248,7 +248,7 @@ func TestHessian(t *testing.T) {
 			at := append([]float64(nil), z...)
 			at[i] += a
 			at[j] += b
-			return must.Get(p.Objective.Value(t.Context(), at))(t)
+			return testcheck.Get(p.Objective.Value(t.Context(), at))(t)
 		}
 		mixed := func(i, j int, h float64) float64 {
 			return (value(i, j, h, h) - value(i, j, h, -h) - value(i, j, -h, h) + value(i, j, -h, -h)) / (4 * h * h)
@@ -273,7 +273,7 @@ func TestHessian(t *testing.T) {
 	}
 	// The slope of the first column in original units, by the delta method by hand.
 	units := task.Sample.Scalings[0].YScale / task.Sample.Scalings[0].XScale[0]
-	must.Within(t, e.Original["mean_linear[mm]"]/e.Scaled["mean_linear[mm]"]/units, 1, 1e-9, "slope's units")
+	testcheck.Within(t, e.Original["mean_linear[mm]"]/e.Scaled["mean_linear[mm]"]/units, 1, 1e-9, "slope's units")
 }
 
 // TestStdErrorsFailure checks that there are no standard errors if the data do not
@@ -287,17 +287,17 @@ func TestStdErrorsFailure(t *testing.T) {
 	if e := r.StdErrors; !strings.Contains(e.Failure, "not positive definite") || e.Log != nil || e.Scaled != nil || len(e.Hessian) != 2 {
 		t.Errorf("%+v", e)
 	}
-	must.Words(t, r.Text(), "no standard errors")
-	must.Words(t, strings.Join(r.Warnings, "\n"), "no standard errors")
+	testcheck.Words(t, r.Text(), "no standard errors")
+	testcheck.Words(t, strings.Join(r.Warnings, "\n"), "no standard errors")
 	all := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", StdErrors: true, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}).Report
-	must.Words(t, all.StdErrors.Failure, "every parameter")
+	testcheck.Words(t, all.StdErrors.Failure, "every parameter")
 	bound := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", StdErrors: true, Bounds: []problem.Interval{{Name: "signal_variance", Lo: 1e-3, Hi: 1e-2}}}).Report
 	if e := bound.StdErrors; strings.Join(e.LeftOut, " ") != "signal_variance" || len(e.Log) != 2 {
 		t.Errorf("%+v", e)
 	}
 	early := problem.Options{Mean: "zero", StdErrors: true, Kernel: "rbf(ard)"}
 	early.Settings.MaxEvaluations = 3
-	must.Words(t, strings.Join(mustFit(t, d, early).Report.Warnings, "\n"), "standard errors")
+	testcheck.Words(t, strings.Join(mustFit(t, d, early).Report.Warnings, "\n"), "standard errors")
 }
 
 // TestScoresWithoutVariance checks a held-out row that repeats a training row and is
@@ -327,7 +327,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 	rows, _ := residual.Of(exact, []float64{1, 2})
 	finite := residual.Scores(rows, &gp.Model{Y: job.Sample.Y}, 1, false, false)
 	finite.NLPD, finite.NLPDStandardized = 0.25, 0.5
-	text := must.Get(json.Marshal(finite))(t)
+	text := testcheck.Get(json.Marshal(finite))(t)
 	var back summary.TestScores
 	if err := json.Unmarshal(text, &back); err != nil || back != *finite {
 		t.Errorf("%s read back as %+v, %v", text, back, err)
@@ -336,7 +336,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 	d := synthetic(12)
 	d.X, d.Y, d.N = append(d.X, d.X...), append(d.Y, d.Y...), 24
 	o := problem.Options{Mean: "zero", NoNoise: true, MaxJitter: 1e-4, Kernel: "matern12"}
-	cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 4}))(t)
+	cv := testcheck.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 4}))(t)
 	if _, err := json.Marshal(summary.Scores{CrossValidation: cv}); err != nil {
 		t.Error(err)
 	}

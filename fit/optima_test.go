@@ -16,7 +16,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestOptimaScores checks that each optimum has the scores that a fit with its parameters
@@ -35,8 +35,8 @@ func TestOptimaScores(t *testing.T) {
 	values, starts := 0, 0
 	for i, opt := range r.Optima {
 		there := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", LeaveOneOut: true, Fix: assignments(opt.Parameters)}).Report
-		must.Within(t, float64(there.Test.NLPD), float64(opt.Test.NLPD), 1e-8, "optimum %d: NLPD of held-out rows", i)
-		must.Within(t, there.Scores.LeaveOneOut.NLPD, opt.LeaveOneOut.NLPD, 1e-8, "optimum %d: leave-one-out NLPD", i)
+		testcheck.Within(t, float64(there.Test.NLPD), float64(opt.Test.NLPD), 1e-8, "optimum %d: NLPD of held-out rows", i)
+		testcheck.Within(t, there.Scores.LeaveOneOut.NLPD, opt.LeaveOneOut.NLPD, 1e-8, "optimum %d: leave-one-out NLPD", i)
 		values += opt.Value
 		starts += opt.Starts
 	}
@@ -46,7 +46,7 @@ func TestOptimaScores(t *testing.T) {
 	if s := r.Search; s.Starts != starts || s.Best != r.Optima[0].Starts || *s.Next != r.Optima[1].Objective-r.NLML {
 		t.Errorf("%+v of %d starts", s, starts)
 	}
-	must.Words(t, r.Text(), "LOO NLPD", "held-out NLPD", "optimum 1", "\n"+r.Search.Text+"\n")
+	testcheck.Words(t, r.Text(), "LOO NLPD", "held-out NLPD", "optimum 1", "\n"+r.Search.Text+"\n")
 	alone := o
 	alone.Settings.Restarts = 0
 	if r := mustFit(t, d, alone).Report; r.Search.Kind != summary.SearchAlone || r.Optima != nil {
@@ -157,7 +157,7 @@ func TestCancelledScores(t *testing.T) {
 		t.Fatalf("%v, %+v", err, result)
 	}
 	out, err := (&closing{w: w, found: found{result: result}}).settle(t.Context())
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	err, failure := out.complete(cancelledContext())
 	if failure != nil || !problem.IsCancelled(err) || out == nil || out.Model == nil || out.Report.Optima[1].LeaveOneOut != nil || out.Report.Optima[1].Starts == 0 {
 		t.Fatalf("%v, %v, %+v", err, failure, out)
@@ -184,7 +184,7 @@ func TestCoarseCheck(t *testing.T) {
 	if check.NLML != auto.NLML || c == nil || !c.Compared || *c.Objective != auto.Objective || *c.PlainObjective != off.Objective {
 		t.Errorf("check ends at %v, the plain descent at %v: %+v", check.NLML, off.NLML, c)
 	}
-	must.Words(t, check.Text(), "the descent over growing numbers of rows ended at -261.6528, the descent over all rows alone at 157.2228\n")
+	testcheck.Words(t, check.Text(), "the descent over growing numbers of rows ended at -261.6528, the descent over all rows alone at 157.2228\n")
 }
 
 // TestRelevance checks the order of columns, their relevance where it is known, and their
@@ -226,7 +226,7 @@ func TestRelevanceText(t *testing.T) {
 		r.Relevance = append(r.Relevance, summary.ColumnRelevance{Column: fmt.Sprintf("c%d", i), Relevance: 1 / float64(1+i), Lengthscales: []float64{1, 2}})
 	}
 	text := r.Text()
-	must.Words(t, text, "\nc9 ", "and 23 more, each with a relevance of at most 0.09")
+	testcheck.Words(t, text, "\nc9 ", "and 23 more, each with a relevance of at most 0.09")
 	if strings.Contains(text, "\nc10 ") {
 		t.Error(text)
 	}
@@ -279,7 +279,7 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("noise variance %v: %.3f of %d rows covered, %q, %q", noise, r.Test.Coverage95, r.Test.N, r.Test.Calibration, r.Verdict.Headline)
 		}
 		job := mustPrepare(t, d, o)
-		cv := must.Get(CrossValidate(t.Context(), job, backend, r.Parameters, problem.CrossValidation{Folds: 4}))(t)
+		cv := testcheck.Get(CrossValidate(t.Context(), job, backend, r.Parameters, problem.CrossValidation{Folds: 4}))(t)
 		if cv.Calibration != want {
 			t.Errorf("noise variance %v: %.3f covered in cross-validation, %q", noise, cv.Coverage95, cv.Calibration)
 		}

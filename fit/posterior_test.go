@@ -19,7 +19,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestPosteriorDensity compares the gradient of the log density over u with central
@@ -39,7 +39,7 @@ func TestPosteriorDensity(t *testing.T) {
 		t.Fatalf("%d coordinates of %d parameters", len(p.free), len(j.Params.Free))
 	}
 	p.power = 0.6
-	must.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
+	testcheck.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
 		f := &negative{p, parts.placement}
 		u, grad := make([]float64, len(p.free)), make([]float64, len(p.free))
 		for i := range u {
@@ -48,14 +48,14 @@ func TestPosteriorDensity(t *testing.T) {
 		value := func(i int, h float64) float64 {
 			at := slices.Clone(u)
 			at[i] += h
-			return must.Get(f.Value(t.Context(), at))(t)
+			return testcheck.Get(f.Value(t.Context(), at))(t)
 		}
-		must.Get(f.Value(t.Context(), u))(t)
-		must.Get(f.ValueGradient(t.Context(), u, grad))(t)
+		testcheck.Get(f.Value(t.Context(), u))(t)
+		testcheck.Get(f.ValueGradient(t.Context(), u, grad))(t)
 		for i := range u {
 			const h = 1e-4
 			want := (value(i, h) - value(i, -h)) / (2 * h)
-			must.Within(t, grad[i], want, 1e-5*(1+math.Abs(want)), "∂/∂u of %s", p.free[i].name)
+			testcheck.Within(t, grad[i], want, 1e-5*(1+math.Abs(want)), "∂/∂u of %s", p.free[i].name)
 		}
 		return nil
 	}))
@@ -96,7 +96,7 @@ func TestPosteriorAnalytic(t *testing.T) {
 		t.Errorf("quantiles %v and %v, want %v and %v", s.Lower, s.Upper, n/59.3417, n/24.4330)
 	}
 	units := report.ParametersOriginalUnits["signal_variance"] / report.Parameters["signal_variance"]
-	must.Within(t, r.OriginalUnits["signal_variance"].Mean/s.Mean, units, 1e-9*units, "ratio of units")
+	testcheck.Within(t, r.OriginalUnits["signal_variance"].Mean/s.Mean, units, 1e-9*units, "ratio of units")
 	o.Posterior, o.PosteriorWarmup = problem.Laplace, 0
 	laplace := mustFit(t, d, o).Report.Posterior
 	l := laplace.Parameters["signal_variance"]
@@ -115,7 +115,7 @@ func TestPosteriorAnalytic(t *testing.T) {
 		logs = append(logs, -0.5*n*(z+math.Exp(-z))+math.Log(s*(1-s))+0.5*u*u*(reach*reach*n/32+0.5))
 	}
 	const fromDifferences = 1e-3 // the curvature is of differences
-	must.Within(t, *laplace.ParetoK, psis.K(logs), fromDifferences, "k-hat")
+	testcheck.Within(t, *laplace.ParetoK, psis.K(logs), fromDifferences, "k-hat")
 	if *laplace.ParetoK > psis.MostK {
 		t.Errorf("k-hat %v of an almost normal posterior", *laplace.ParetoK)
 	}
@@ -139,7 +139,7 @@ func TestPosteriorSame(t *testing.T) {
 		t.Fatalf("interrupted: %v", err)
 	}
 	out.Close()
-	if must.Get(os.Stat(o.Checkpoint))(t).Size() == 0 {
+	if testcheck.Get(os.Stat(o.Checkpoint))(t).Size() == 0 {
 		t.Fatal("no checkpoint")
 	}
 	again := mustFit(t, d, o)
@@ -154,10 +154,10 @@ func TestPosteriorSame(t *testing.T) {
 	o.Checkpoint, o.Posterior = "", problem.Laplace
 	l, h := mustFit(t, d, o).Report.Posterior, want.Report.Posterior
 	for name, s := range h.Parameters {
-		must.Within(t, l.Parameters[name].Median, s.Median, 1.5*s.SD, "%s: medians by laplace and hmc", name)
+		testcheck.Within(t, l.Parameters[name].Median, s.Median, 1.5*s.SD, "%s: medians by laplace and hmc", name)
 	}
-	must.Words(t, want.Report.Text(), "hmc (NUTS), 2 chains of 40 draws after 60", "default prior of noise_variance: lognormal(")
-	must.Words(t, strings.Join(want.Report.Warnings, "\n"), "few effective draws")
+	testcheck.Words(t, want.Report.Text(), "hmc (NUTS), 2 chains of 40 draws after 60", "default prior of noise_variance: lognormal(")
+	testcheck.Words(t, strings.Join(want.Report.Warnings, "\n"), "few effective draws")
 }
 
 // TestOneChain checks what the report says of one chain: only a long one has an R-hat, of its halves.
@@ -166,7 +166,7 @@ func TestOneChain(t *testing.T) {
 		o := problem.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.HMC, PosteriorChains: 1, PosteriorWarmup: 1, PosteriorDraws: draws}
 		r := mustFit(t, synthetic(40), o).Report
 		text := strings.Join(r.Warnings, "\n")
-		must.Words(t, text+r.Text(), want, "hmc (NUTS), 1 chain of ")
+		testcheck.Words(t, text+r.Text(), want, "hmc (NUTS), 1 chain of ")
 		if strings.Contains(text, "the chains") || draws == 3 && strings.Contains(text, "R-hat") {
 			t.Error(text)
 		}
@@ -188,7 +188,7 @@ func TestPosteriorOptions(t *testing.T) {
 func TestPosteriorOverflow(t *testing.T) {
 	j := mustPrepare(t, synthetic(20), problem.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.HMC})
 	p := newPosterior(j, j.Params.Start(), nil)
-	must.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
+	testcheck.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
 		n, grad := &negative{p, parts.placement}, make([]float64, len(p.free))
 		for i := range p.free {
 			for _, u := range []float64{1e3, -1e3, math.Inf(1), math.NaN()} {
@@ -217,7 +217,7 @@ func drawProblem(rng *rand.Rand, n int) (truth []float64, d problem.Data) {
 	for _, p := range calibrationPriors {
 		truth = append(truth, math.Exp(p.mu+p.sigma*rng.NormFloat64()))
 	}
-	x := must.Slice(n, func(int) float64 { return 4 * rng.Float64() })
+	x := testcheck.Slice(n, func(int) float64 { return 4 * rng.Float64() })
 	sigma := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i + 1 {
@@ -236,7 +236,7 @@ func drawProblem(rng *rand.Rand, n int) (truth []float64, d problem.Data) {
 	var l mat.TriDense
 	chol.LTo(&l)
 	y := mat.NewVecDense(n, nil)
-	y.MulVec(&l, mat.NewVecDense(n, must.Slice(n, func(int) float64 { return rng.NormFloat64() })))
+	y.MulVec(&l, mat.NewVecDense(n, testcheck.Slice(n, func(int) float64 { return rng.NormFloat64() })))
 	return truth, problem.Data{X: x, Y: y.RawVector().Data, N: n, D: 1, FeatureNames: []string{"t"}}
 }
 
@@ -263,7 +263,7 @@ func TestPosteriorCalibration(t *testing.T) {
 		rng := rand.New(rand.NewPCG(77, uint64(set)))
 		truth, d := drawProblem(rng, n)
 		o.Settings.Seed = uint64(set)
-		out := must.Get(Run(t.Context(), mustPrepare(t, d, o), backend))(t)
+		out := testcheck.Get(Run(t.Context(), mustPrepare(t, d, o), backend))(t)
 		r := out.Report.Posterior
 		divergences += r.Divergences
 		for i, p := range calibrationPriors {

@@ -10,7 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // sampled draws the posterior of a fit that ended at the values of some parameters, at the start
@@ -26,7 +26,7 @@ func sampled(t *testing.T, d problem.Data, o problem.Options, at map[string]floa
 	}
 	p := newPosterior(j, z, nil)
 	var drawn *draws
-	must.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) (err error) {
+	testcheck.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) (err error) {
 		drawn, err = p.sample(t.Context(), backend, parts.placement, nil)
 		return err
 	}))
@@ -58,7 +58,7 @@ func TestPosteriorModes(t *testing.T) {
 	if r.Modes[0].Chains != 4 || r.Modes[fitted].LogEvidence > -20 || math.Abs(r.Modes[fitted].Parameters["k1.period"]-5) > 0.1 {
 		t.Errorf("modes %+v", r.Modes)
 	}
-	must.Words(t, strings.Join(r.Warnings, "\n"), "not at the main mode", "(the fit: 4.999)", "option restarts")
+	testcheck.Words(t, strings.Join(r.Warnings, "\n"), "not at the main mode", "(the fit: 4.999)", "option restarts")
 }
 
 // TestPosteriorMirrors checks that the mirror image of a mode is no other mode where parts of the
@@ -71,8 +71,8 @@ func TestPosteriorMirrors(t *testing.T) {
 		}
 		j := mustPrepare(t, wave(40), o)
 		p := newPosterior(j, j.Params.Start(), nil)
-		must.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
-			u := must.Slice(len(p.free), func(i int) float64 { return -0.3 * float64(i) })
+		testcheck.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
+			u := testcheck.Slice(len(p.free), func(i int) float64 { return -0.3 * float64(i) })
 			m := &mode{u: u}
 			h := make(descent.Metric, len(u)*len(u))
 			for i := range u {
@@ -81,7 +81,7 @@ func TestPosteriorMirrors(t *testing.T) {
 			m.curve(h, p.free)
 			mirror := p.vector(u)
 			mirror[0], mirror[2], mirror[1], mirror[3] = mirror[2], mirror[0], mirror[3], mirror[1]
-			known := must.Get(p.known(t.Context(), parts.placement, []*mode{m}, mirror))(t)
+			known := testcheck.Get(p.known(t.Context(), parts.placement, []*mode{m}, mirror))(t)
 			if known != alike || m.nats(mirror) < 10 {
 				t.Errorf("alike %v: known %v at %v nats", alike, known, m.nats(mirror))
 			}
@@ -96,16 +96,16 @@ func TestModeCurvature(t *testing.T) {
 	free := []coordinate{{name: "a"}, {name: "b"}, {name: "c"}}
 	m := &mode{u: []float64{1, 2, 3}, f: 5}
 	m.curve(descent.Metric{4, 0, 0, 0, 1, -1, 0, -1, 1}, free) // eigenvalues 4, 2 and 0
-	must.Within(t, m.covariance.At(0, 0), 0.25, 1e-12, "variance of a")
-	must.Within(t, m.covariance.At(1, 1), 0.5*(0.5+16), 1e-12, "variance of b")
-	must.Within(t, m.evidence(), 1.5*math.Log(2*math.Pi)-0.5*math.Log(4*2/16.)-5, 1e-12, "evidence")
-	must.Within(t, m.nats([]float64{1.5, 2, 3}), 0.5, 1e-12, "nats")
+	testcheck.Within(t, m.covariance.At(0, 0), 0.25, 1e-12, "variance of a")
+	testcheck.Within(t, m.covariance.At(1, 1), 0.5*(0.5+16), 1e-12, "variance of b")
+	testcheck.Within(t, m.evidence(), 1.5*math.Log(2*math.Pi)-0.5*math.Log(4*2/16.)-5, 1e-12, "evidence")
+	testcheck.Within(t, m.nats([]float64{1.5, 2, 3}), 0.5, 1e-12, "nats")
 	if len(m.flat) != 1 || !slices.Equal(m.flat[0], []string{"b", "c"}) {
 		t.Errorf("flat %v", m.flat)
 	}
 	m.flat = nil
 	m.curve(descent.Metric{1, 0, 0, 0, -3, 0, 0, 0, 1}, free)
-	must.Within(t, m.covariance.At(1, 1), 16, 1e-12, "variance of an inverted direction")
+	testcheck.Within(t, m.covariance.At(1, 1), 16, 1e-12, "variance of an inverted direction")
 	if len(m.flat) != 1 || !slices.Equal(m.flat[0], []string{"b"}) {
 		t.Errorf("flat %v", m.flat)
 	}
@@ -139,7 +139,7 @@ func TestLaplaceKeepsFit(t *testing.T) {
 	if out.Model == nil || out.Model.Draws != nil || out.Report.Posterior != nil {
 		t.Errorf("model %v, posterior %+v", out.Model, out.Report.Posterior)
 	}
-	must.Words(t, strings.Join(out.Report.Warnings, "\n"), "no draws of the posterior", "option posterior hmc")
+	testcheck.Words(t, strings.Join(out.Report.Warnings, "\n"), "no draws of the posterior", "option posterior hmc")
 }
 
 // TestSteepMode checks that a mode with a curvature of almost infinity has a finite volume.

@@ -16,7 +16,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/residual"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestWeighed compares draws with a posterior in closed form, as TestPosteriorAnalytic does: with the
@@ -30,7 +30,7 @@ func TestWeighed(t *testing.T) {
 	if len(out.Model.Draws.Theta) != averaged || r.Posterior.Method != problem.AutoPosterior || *r.Posterior.ParetoK > 0.7 || len(r.Warnings) > 1 {
 		t.Errorf("%d draws, k-hat %v, warnings %v", len(out.Model.Draws.Theta), *r.Posterior.ParetoK, r.Warnings)
 	}
-	must.Words(t, r.Text(), "predictions            average over 64 draws of the parameters (16 rows, free parameters: 1; k-hat ")
+	testcheck.Words(t, r.Text(), "predictions            average over 64 draws of the parameters (16 rows, free parameters: 1; k-hat ")
 	degrees := autoPower(n) * n
 	below := func(v float64) float64 { return distuv.ChiSquared{K: degrees}.Survival(degrees / v) }
 	ranks := 0.0
@@ -38,7 +38,7 @@ func TestWeighed(t *testing.T) {
 		ranks += below(theta[slices.Index(out.Model.ParameterNames, "signal_variance")]) / averaged
 	}
 	// Probabilities are uniform, with the variance 1/12; resampling adds at most as much again.
-	must.Within(t, ranks, 0.5, 4*math.Sqrt(2./12/averaged), "mean probability")
+	testcheck.Within(t, ranks, 0.5, 4*math.Sqrt(2./12/averaged), "mean probability")
 }
 
 // TestCandidates compares the density of candidates with gonum's t distribution, and checks weights and
@@ -52,19 +52,19 @@ func TestCandidates(t *testing.T) {
 	var fs []float64
 	for range 4000 {
 		u := m.distant(rng)
-		must.Within(t, m.logT(u), reference.LogProb(u), 1e-10, "log density at %v", u)
+		testcheck.Within(t, m.logT(u), reference.LogProb(u), 1e-10, "log density at %v", u)
 		us, fs = append(us, u), append(fs, 0.5*floats.Dot(u, u))
 	}
 	// The target is standard normal.
 	weights := truncated(ratiosOf([][]*mode{{m}}, us, fs))
-	must.Within(t, floats.Sum(weights), 1, 1e-12, "sum of weights")
+	testcheck.Within(t, floats.Sum(weights), 1, 1e-12, "sum of weights")
 	w := weighted(us, weights, m)
 	for i := range 2 {
-		must.Within(t, w.u[i], 0, 0.15, "mean %d", i)
-		must.Within(t, w.covariance.At(i, i), 1-shrinkage+shrinkage*m.covariance.At(i, i), 0.15, "variance %d", i)
+		testcheck.Within(t, w.u[i], 0, 0.15, "mean %d", i)
+		testcheck.Within(t, w.covariance.At(i, i), 1-shrinkage+shrinkage*m.covariance.At(i, i), 0.15, "variance %d", i)
 	}
 	few := truncated([]float64{0, -50, -50, -50})
-	must.Within(t, few[0], 1, 1e-12, "one weight")
+	testcheck.Within(t, few[0], 1, 1e-12, "one weight")
 	if taken := resampled([][]float64{{1}, {2}, {3}}, []float64{0.5, 0.26, 0.24}, 100, 0.3); len(taken) != 100 || taken[49][0] != 1 || taken[51][0] != 2 || taken[99][0] != 3 {
 		t.Error(taken)
 	}
@@ -77,12 +77,12 @@ func TestFewRows(t *testing.T) {
 	o := problem.Options{Kernel: "rbf(ard)", HoldOut: 0.5}
 	out := mustFit(t, d, o)
 	path := filepath.Join(t.TempDir(), "m")
-	must.Do(t, out.SaveModel(path, false))
-	p := must.Get(must.Get(gp.Load(path))(t).Condition(t.Context(), backend))(t)
+	testcheck.Do(t, out.SaveModel(path, false))
+	p := testcheck.Get(testcheck.Get(gp.Load(path))(t).Condition(t.Context(), backend))(t)
 	defer p.Close()
 	j := mustPrepare(t, d, o)
 	x, noise, observed, rows := HeldOut(j.Prepared)
-	again := must.Get(gp.Predict(t.Context(), p, x, len(rows), noise))(t)
+	again := testcheck.Get(gp.Predict(t.Context(), p, x, len(rows), noise))(t)
 	scored, _ := residual.Of(again[0], observed[0])
 	if got, want := *residual.Scores(scored, p.Whole(), j.Sample.TargetScale(0), false, false), *out.Report.Test; got != want || again[0].Parts == nil {
 		t.Errorf("%+v, in the report %+v", got, want)

@@ -12,13 +12,13 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
 func density(t *testing.T, text string) graph.Prior {
 	t.Helper()
-	return must.Get(graph.ParsePrior(text))(t)
+	return testcheck.Get(graph.ParsePrior(text))(t)
 }
 
 func mustPrepare(t *testing.T, d problem.Data, o problem.Options) *tuning.Job {
@@ -28,14 +28,14 @@ func mustPrepare(t *testing.T, d problem.Data, o problem.Options) *tuning.Job {
 // watched is mustPrepare with events.
 func watched(t *testing.T, d problem.Data, o problem.Options, e problem.Events) *tuning.Job {
 	t.Helper()
-	return must.Get(Prepare(d, o, e))(t)
+	return testcheck.Get(Prepare(d, o, e))(t)
 }
 
 // wantOption fails unless Prepare returns an OptionError that contains word.
 func wantOption(t *testing.T, d problem.Data, o problem.Options, word string) {
 	t.Helper()
 	_, err := Prepare(d, o, problem.Events{})
-	must.Fail[*problem.OptionError](t, err, word)
+	testcheck.Fail[*problem.OptionError](t, err, word)
 }
 
 // refusal is a change of a table after which a fit with some options is refused with an
@@ -82,7 +82,7 @@ func TestMAP(t *testing.T) {
 	}}).Report
 	mode := math.Exp(-0.5 - 1e-6)
 	// The likelihood's slope, some tens, against the prior's curvature of 1e6.
-	must.Within(t, r.Parameters["lengthscale[kelvin]"], mode, 1e-3*mode, "mode")
+	testcheck.Within(t, r.Parameters["lengthscale[kelvin]"], mode, 1e-3*mode, "mode")
 	if r.Priors["lengthscale[mm]"] != "lognormal(0, 1)" || r.Priors["lengthscale[kelvin]"] != "lognormal(-0.5, 0.001)" {
 		t.Errorf("priors %v", r.Priors)
 	}
@@ -114,8 +114,8 @@ func TestUniformPrior(t *testing.T) {
 	if strings.Contains(w, "moved") {
 		t.Errorf("the default start gave a warning: %s", w)
 	}
-	must.Words(t, w, "lengthscale is at the lower limit of its prior, uniform(3, 4): a value beyond it would fit the data better; option prior sets another prior")
-	must.Within(t, *r.NegLogPrior, 0, 1e-12, "−log density on an interval of length 1")
+	testcheck.Words(t, w, "lengthscale is at the lower limit of its prior, uniform(3, 4): a value beyond it would fit the data better; option prior sets another prior")
+	testcheck.Within(t, *r.NegLogPrior, 0, 1e-12, "−log density on an interval of length 1")
 	if p := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "uniform(1e7, 1e8)")}}}).Params.Free[0]; math.Abs(p.Lower/1e7-1) > 1e-12 || math.Abs(p.Upper/1e8-1) > 1e-12 {
 		t.Errorf("bounds %v:%v", p.Lower, p.Upper)
 	}
@@ -136,7 +136,7 @@ func TestPriorOptions(t *testing.T) {
 	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "normal(0, 1)")}}}, "use lognormal")
 	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: problem.MeanFree, Priors: []problem.ParameterPrior{{Name: "mean_constant", Density: gamma}}}, "use normal")
 	fixed := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: gamma}}, Fix: []problem.Assignment{{Name: "lengthscale"}}})
-	must.Words(t, strings.Join(fixed.Warnings(), "\n"), "it is fixed")
+	testcheck.Words(t, strings.Join(fixed.Warnings(), "\n"), "it is fixed")
 	// A prior for an element precedes one for the vector in any order.
 	for _, order := range [][]problem.ParameterPrior{
 		{{Name: "lengthscale", Density: gamma}, {Name: "lengthscale[0]", Density: density(t, "gamma(5, 5)")}},
@@ -171,7 +171,7 @@ func TestBoundsOfEveryKind(t *testing.T) {
 		}
 	}
 	o.Bounds, o.Set = []problem.Interval{{Name: "mean_constant", Lo: -0.5, Hi: 0.5}}, []problem.Assignment{{Name: "mean_constant", Value: -3, Given: true}}
-	must.Words(t, strings.Join(mustFit(t, d, o).Report.Warnings, "\n"), "the start of mean_constant, -3, is outside its bounds [-0.5, 0.5]")
+	testcheck.Words(t, strings.Join(mustFit(t, d, o).Report.Warnings, "\n"), "the start of mean_constant, -3, is outside its bounds [-0.5, 0.5]")
 	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: problem.MeanFree, Bounds: []problem.Interval{{Name: "mean_constant", Lo: 1, Hi: -1}}}, "lower < upper")
 }
 
@@ -189,7 +189,7 @@ func TestTies(t *testing.T) {
 		if len(r.Tied) != 1 || len(r.GradientLog) != 3 || len(p) != 4 {
 			t.Errorf("%v: tied %v, gradient %v, parameters %v", ties, r.Tied, r.GradientLog, p)
 		}
-		must.Words(t, r.Text(), "tied to lengthscale")
+		testcheck.Words(t, r.Text(), "tied to lengthscale")
 	}
 	// Predictions use the tied values, so that the held-out scores are the same.
 	d.Test = every(4, 0, d.N)
@@ -247,7 +247,7 @@ func TestTieNoiseGroups(t *testing.T) {
 	plain := synthetic(60)
 	one := mustFit(t, plain, problem.Options{Kernel: "rbf", Mean: "zero"}).Report
 	all := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Ties: []problem.Tie{{Name: "noise_variance", Source: "noise_variance[b]"}}}).Report
-	must.Within(t, all.NLML, one.NLML, 1e-6*math.Abs(one.NLML), "NLML with all groups tied, and without groups")
+	testcheck.Within(t, all.NLML, one.NLML, 1e-6*math.Abs(one.NLML), "NLML with all groups tied, and without groups")
 }
 
 func TestTieErrors(t *testing.T) {
@@ -282,7 +282,7 @@ func TestTieErrors(t *testing.T) {
 	r := mustFit(t, d, with(one, func(o *problem.Options) {
 		o.Fix = []problem.Assignment{{Name: "k1.lengthscale[0]", Value: 1.5, Given: true}}
 	})).Report
-	must.Within(t, r.Parameters["k2.lengthscale"], 1.5, 1e-14, "tied to a fixed parameter")
+	testcheck.Within(t, r.Parameters["k2.lengthscale"], 1.5, 1e-14, "tied to a fixed parameter")
 }
 
 // FuzzPrepare checks that options of every kind, with arbitrary names and texts, give a job whose

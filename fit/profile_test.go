@@ -17,7 +17,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/graph"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table"
 )
 
@@ -29,7 +29,7 @@ func waveAndSlope(t *testing.T) problem.Data {
 
 func mustProfile(t *testing.T, j *tuning.Job, o ProfileOptions) *summary.Profile {
 	t.Helper()
-	return must.Get(Profile(t.Context(), j, o, backend))(t)
+	return testcheck.Get(Profile(t.Context(), j, o, backend))(t)
 }
 
 var restarted = hyperopt.Settings{Restarts: 20, Seed: 1}
@@ -41,7 +41,7 @@ const profileTolerance = 1e-12
 // TestProfileValues compares the points of profiles with evaluations of the same job at
 // their parameters, and their terms with their sum.
 func TestProfileValues(t *testing.T) {
-	prior := must.Get(graph.ParsePrior("lognormal(0, 1)"))(t)
+	prior := testcheck.Get(graph.ParsePrior("lognormal(0, 1)"))(t)
 	for name, c := range map[string]struct {
 		data    problem.Data
 		options problem.Options
@@ -80,7 +80,7 @@ func checkProfilePoint(t *testing.T, d problem.Data, o problem.Options, point *s
 		"complexity": {float64(point.Complexity), r.Complexity}, "constant": {float64(point.Constant), r.Constant},
 		"sum": {float64(point.DataFit + point.Complexity + point.Constant), r.NLML},
 	} {
-		must.Within(t, pair[0], pair[1], profileTolerance*size, "%s at %v", name, point.Parameters)
+		testcheck.Within(t, pair[0], pair[1], profileTolerance*size, "%s at %v", name, point.Parameters)
 	}
 	if (r.NegLogPrior != nil) != (point.NegLogPrior != nil) || r.NegLogPrior != nil && !(math.Abs(float64(*point.NegLogPrior)-*r.NegLogPrior) <= profileTolerance*size) {
 		t.Errorf("negative log prior %v, evaluated %v", point.NegLogPrior, r.NegLogPrior)
@@ -124,7 +124,7 @@ func TestProfileOptima(t *testing.T) {
 	}
 	for i, k := range lengthscale.Minima {
 		want := tuned.Optima[i].Parameters["lengthscale"]
-		must.Within(t, lengthscale.Axes[0].Values[k], want, 1e-9*want, "minimum")
+		testcheck.Within(t, lengthscale.Axes[0].Values[k], want, 1e-9*want, "minimum")
 	}
 	if lengthscale.Interval95 == nil || lengthscale.Interval95.Lower == nil || held.Sections[0].Interval95 != nil {
 		t.Errorf("intervals %v, held %v", lengthscale.Interval95, held.Sections[0].Interval95)
@@ -160,8 +160,8 @@ func TestProfileInterval(t *testing.T) {
 		at := mustProfile(t, mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}), ProfileOptions{Along: []string{"noise_variance"}, Points: 2, Ranges: []problem.Interval{{Name: "noise_variance", Lo: *v, Hi: 2 * *v}}})
 		// A line between two of 81 points is within a hundredth of the curve.
 		gap := float64(at.Sections[0].Points[0].Objective) - p.Optima[0].Objective
-		must.Within(t, gap, halfChiSquare, 0.01, "height above the minimum of the end %v", *v)
-		must.Within(t, math.Log(*v/wald[i]), 0, 0.1, "log ratio of the end %v and the end by standard errors", *v)
+		testcheck.Within(t, gap, halfChiSquare, 0.01, "height above the minimum of the end %v", *v)
+		testcheck.Within(t, math.Log(*v/wald[i]), 0, 0.1, "log ratio of the end %v and the end by standard errors", *v)
 	}
 }
 
@@ -177,10 +177,10 @@ func TestProfileFits(t *testing.T) {
 	for _, point := range s.Points {
 		posterior := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Fix: assignments(point.Parameters)}).Posterior()
 		got := point.Prediction
-		want := must.Get(posterior.Predict(t.Context(), got.Inputs, len(got.Inputs)))(t)
+		want := testcheck.Get(posterior.Predict(t.Context(), got.Inputs, len(got.Inputs)))(t)
 		for k := range want.Mean {
 			for _, pair := range [][2]float64{{got.Mean[k], want.Mean[k]}, {got.Lower95[k], want.Lower95[k]}, {got.Upper95[k], want.Upper95[k]}} {
-				must.Within(t, pair[0], pair[1], 1e-10, "%s", summary.PointName(s.Axes, &point))
+				testcheck.Within(t, pair[0], pair[1], 1e-10, "%s", summary.PointName(s.Axes, &point))
 			}
 		}
 	}
@@ -190,10 +190,10 @@ func TestProfileFits(t *testing.T) {
 func TestProfileSideBySide(t *testing.T) {
 	var want string
 	for _, threads := range []int{1, 2, 5} {
-		host := must.Get(cpu.New(device.Options{Threads: threads}))(t)
-		p := must.Get(Profile(t.Context(), mustPrepare(t, waveAndSlope(t), problem.Options{Kernel: "rbf", Mean: "zero", Settings: restarted}), ProfileOptions{Points: 9}, host))(t)
+		host := testcheck.Get(cpu.New(device.Options{Threads: threads}))(t)
+		p := testcheck.Get(Profile(t.Context(), mustPrepare(t, waveAndSlope(t), problem.Options{Kernel: "rbf", Mean: "zero", Settings: restarted}), ProfileOptions{Points: 9}, host))(t)
 		p.Seconds, p.Report.Seconds, p.Report.EvaluationSeconds, p.Report.Path = 0, 0, 0, nil
-		text := must.Get(json.Marshal(p))(t)
+		text := testcheck.Get(json.Marshal(p))(t)
 		if want == "" {
 			want = string(text)
 		}
@@ -214,7 +214,7 @@ func TestProfileUndefined(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"objective":null,"nlml":null`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	must.Words(t, strings.Join(p.Warnings, "\n"), "is not defined at")
+	testcheck.Words(t, strings.Join(p.Warnings, "\n"), "is not defined at")
 }
 
 // missed are options whose fit ends at the worse optimum of waveAndSlope.
@@ -247,8 +247,8 @@ func TestProfileMissed(t *testing.T) {
 	} {
 		p := mustProfile(t, mustPrepare(t, waveAndSlope(t), missed), o)
 		checkLowest(t, p)
-		must.Within(t, p.Report.Objective, best.Objective, 1e-5, "%+v: objective", o)
-		must.Words(t, strings.Join(p.Warnings, "\n"), "the fit missed an optimum: it ended at NLML 22.7315")
+		testcheck.Within(t, p.Report.Objective, best.Objective, 1e-5, "%+v: objective", o)
+		testcheck.Words(t, strings.Join(p.Warnings, "\n"), "the fit missed an optimum: it ended at NLML 22.7315")
 		if p.Report.Evaluations.Value <= first.Evaluations.Value || p.Optima[0].Objective != p.Report.Objective || p.Sections[0].Interval95 == nil && o.Show == "" {
 			t.Errorf("%+v: %+v, optima %+v", o, p.Report.Evaluations, p.Optima)
 		}
@@ -257,7 +257,7 @@ func TestProfileMissed(t *testing.T) {
 		o := problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Restarts: restarts, MaxEvaluations: 2, Coarse: hyperopt.CoarseOff}}
 		p := mustProfile(t, mustPrepare(t, synthetic(40), o), ProfileOptions{Points: 5, Others: others})
 		checkLowest(t, p)
-		must.Words(t, strings.Join(p.Warnings, "\n"), "the fit missed an optimum")
+		testcheck.Words(t, strings.Join(p.Warnings, "\n"), "the fit missed an optimum")
 		if !p.Optima[0].Best || slices.ContainsFunc(p.Optima[1:], func(o summary.OptimumReport) bool { return o.Best || o.Objective < p.Optima[0].Objective }) {
 			t.Errorf("optima %+v", p.Optima)
 		}
@@ -272,7 +272,7 @@ func TestProfileOutside(t *testing.T) {
 	fixed.Fix, fixed.Set = []problem.Assignment{{Name: "lengthscale", Value: 3, Given: true}}, nil
 	for _, o := range []problem.Options{bounded, fixed} {
 		p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Along: []string{"lengthscale"}, Ranges: []problem.Interval{{Name: "lengthscale", Lo: 0.05, Hi: 5}}})
-		must.Words(t, strings.Join(p.Warnings, "\n"), "lower than at the optimum of the fit", "a fit with other bounds")
+		testcheck.Words(t, strings.Join(p.Warnings, "\n"), "lower than at the optimum of the fit", "a fit with other bounds")
 		if p.Report.Objective != mustFit(t, waveAndSlope(t), o).Report.Objective || p.Sections[0].Interval95 != nil {
 			t.Errorf("objective %v, interval %+v", p.Report.Objective, p.Sections[0].Interval95)
 		}
@@ -283,7 +283,7 @@ func TestProfileOutside(t *testing.T) {
 func TestProfileCut(t *testing.T) {
 	o := problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{MaxEvaluations: 2}}
 	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Points: 3})
-	must.Words(t, strings.Join(p.Warnings, "\n"), "the evaluations were used up")
+	testcheck.Words(t, strings.Join(p.Warnings, "\n"), "the evaluations were used up")
 }
 
 // TestProfileQuietRanges checks that a profile does not warn of standard errors, which only
@@ -322,11 +322,11 @@ func TestProfileErrors(t *testing.T) {
 		{ProfileOptions{Show: summary.ProfileFits}, synthetic(20), "but this table has 2"},
 	} {
 		_, err := Profile(t.Context(), mustPrepare(t, c.data, problem.Options{Kernel: "rbf", Mean: "zero"}), c.profile, backend)
-		must.Fail[*problem.OptionError](t, err, c.want)
+		testcheck.Fail[*problem.OptionError](t, err, c.want)
 	}
 	fixed := problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
 	_, err := Profile(t.Context(), mustPrepare(t, waveAndSlope(t), fixed), ProfileOptions{}, backend)
-	must.Fail[error](t, err, "all parameters are fixed")
+	testcheck.Fail[error](t, err, "all parameters are fixed")
 	if p := mustProfile(t, mustPrepare(t, waveAndSlope(t), fixed), ProfileOptions{Along: []string{"lengthscale"}}); len(p.Sections[0].Points) != DefaultCurvePoints {
 		t.Errorf("along a fixed parameter: %d points", len(p.Sections[0].Points))
 	}

@@ -13,7 +13,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // spoilt returns rows of a smooth function, one in twelve of which is far off, and their numbers.
@@ -40,18 +40,18 @@ func TestRobust(t *testing.T) {
 	o.Robust = true
 	out := mustFit(t, d, o)
 	var rows []int
-	left := must.Get(out.Posterior().LeaveOneOut(t.Context()))(t)
+	left := testcheck.Get(out.Posterior().LeaveOneOut(t.Context()))(t)
 	for _, row := range out.Report.Robust.Rows {
 		rows = append(rows, row.Row)
 		scale := out.Model.Scaling.YScale
 		shared := math.Sqrt(left.Std[row.Row]*left.Std[row.Row] - row.NoiseVariance*scale*scale)
-		must.Within(t, row.Deviations[0], left.Residual[row.Row]/shared, 1e-6*math.Abs(row.Deviations[0]), "row %d", row.Row) // digits lost in the difference of variances
+		testcheck.Within(t, row.Deviations[0], left.Residual[row.Row]/shared, 1e-6*math.Abs(row.Deviations[0]), "row %d", row.Row) // digits lost in the difference of variances
 	}
 	// One of 137 normal errors may be so large that a variance of its own is worth its prior.
 	if rows = slices.DeleteFunc(rows, func(i int) bool { return !slices.Contains(off, i) }); !slices.Equal(rows, off) || len(out.Report.Robust.Rows) > len(off)+1 {
 		t.Errorf("rows %v, want %v", rows, off)
 	}
-	must.Words(t, out.Report.Text(), " of 150, by their row from 0 and standard deviations off: 125 (-")
+	testcheck.Words(t, out.Report.Text(), " of 150, by their row from 0 and standard deviations off: 125 (-")
 	if s := out.Report.Search; s.Kind != summary.SearchAlone || s.Starts != 1 || s.Chance != nil {
 		t.Errorf("%+v", s)
 	}
@@ -66,8 +66,8 @@ func TestRobust(t *testing.T) {
 		t.Errorf("RMSE %v, without the option %v", b, a)
 	}
 	path := filepath.Join(t.TempDir(), "m")
-	must.Do(t, out.SaveModel(path, false))
-	loaded := must.Get(gp.Load(path))(t)
+	testcheck.Do(t, out.SaveModel(path, false))
+	loaded := testcheck.Get(gp.Load(path))(t)
 	sameNumbers(t, "means of the file", predictAt(t, loaded, d.X).Mean, predictAt(t, out.Model, d.X).Mean)
 }
 
@@ -77,7 +77,7 @@ func TestRobustScores(t *testing.T) {
 	d, off := spoilt(150)
 	o := problem.Options{Kernel: "rbf(ard)", Mean: "constant", Robust: true}
 	out := mustFit(t, d, o)
-	left := must.Get(out.Posterior().LeaveOneOut(t.Context()))(t)
+	left := testcheck.Get(out.Posterior().LeaveOneOut(t.Context()))(t)
 	squares, n := 0.0, 0
 	for i, r := range left.Residual {
 		if !slices.Contains(out.Model.Noise.Outlying, i) {
@@ -87,12 +87,12 @@ func TestRobustScores(t *testing.T) {
 	}
 	l := out.Report.Scores.LeaveOneOut
 	fitting := l.Targets[0].Fitting
-	must.Within(t, fitting.RMSE, math.Sqrt(squares/float64(n)), 1e-12, "RMSE of %d rows", n)
+	testcheck.Within(t, fitting.RMSE, math.Sqrt(squares/float64(n)), 1e-12, "RMSE of %d rows", n)
 	if fitting.N != n || n > 150-len(off) || l.RMSE < 4*fitting.RMSE || math.Abs(l.Targets[0].RMSE/l.RMSE-1) > 1e-12 {
 		t.Errorf("%+v of all rows, %+v of %d rows", l, fitting, n)
 	}
-	must.Words(t, out.Report.Verdict.Headline, fmt.Sprintf("good: on %d training rows left out one by one, %d outlying rows aside, the error (RMSE) is %.4g,", n, 150-n, fitting.RMSE))
-	cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, out.Report.Parameters, problem.CrossValidation{Folds: 5}))(t)
+	testcheck.Words(t, out.Report.Verdict.Headline, fmt.Sprintf("good: on %d training rows left out one by one, %d outlying rows aside, the error (RMSE) is %.4g,", n, 150-n, fitting.RMSE))
+	cv := testcheck.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, out.Report.Parameters, problem.CrossValidation{Folds: 5}))(t)
 	if f := cv.Fitting; f.N > 150-len(off) || f.N < 150-len(off)-3 || math.Abs(f.RMSE/fitting.RMSE-1) > 0.2 || cv.RMSE < 4*f.RMSE {
 		t.Errorf("folds: RMSE %v, %+v", cv.RMSE, f)
 	}
@@ -130,9 +130,9 @@ func TestRobustOptimum(t *testing.T) {
 	at := func(row int, factor float64) float64 {
 		v := slices.Clone(variance)
 		v[row] *= factor
-		s := must.Get(j.On(j.Sample.WithOutlying(v)).Open(t.Context(), backend))(t)
+		s := testcheck.Get(j.On(j.Sample.WithOutlying(v)).Open(t.Context(), backend))(t)
 		defer s.Close()
-		return must.Get(s.Value(t.Context(), must.Get(j.Params.At(out.Report.Parameters))(t)))(t)
+		return testcheck.Get(s.Value(t.Context(), testcheck.Get(j.Params.At(out.Report.Parameters))(t)))(t)
 	}
 	for _, row := range off {
 		const h = 0.1
@@ -175,7 +175,7 @@ func TestRobustClean(t *testing.T) {
 	for _, kernel := range []string{"rbf(ard)", problem.AutoKernel} {
 		plain, robust := mustFit(t, d, problem.Options{Mean: "zero", Kernel: kernel}), mustFit(t, d, problem.Options{Mean: "zero", Kernel: kernel, Robust: true})
 		sameNumbers(t, "parameters", robust.Model.Theta, plain.Model.Theta)
-		must.Words(t, robust.Report.Text(), "outlying rows          0 of 100", plain.Report.Search.Text)
+		testcheck.Words(t, robust.Report.Text(), "outlying rows          0 of 100", plain.Report.Search.Text)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestRobustFolds(t *testing.T) {
 	o := problem.Options{Mean: "zero", Kernel: "rbf(ard)"}
 	score := func(robust, refit bool) float64 {
 		o.Robust = robust
-		cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, mustFit(t, d, o).Report.Parameters, problem.CrossValidation{Folds: 5, Refit: refit}))(t)
+		cv := testcheck.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, mustFit(t, d, o).Report.Parameters, problem.CrossValidation{Folds: 5, Refit: refit}))(t)
 		return cv.RMSE
 	}
 	// Rows that are far off keep their errors of about 2, a twelfth of the rows.
@@ -220,5 +220,5 @@ func TestRobustOptions(t *testing.T) {
 	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Robust: true, Objective: problem.LOO}, "objective nlml")
 	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Robust: true, Experts: "kmeans:2"}, "leave out one")
 	_, err := Profile(t.Context(), mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Robust: true}), ProfileOptions{}, backend)
-	must.Fail[*problem.OptionError](t, err, "profile a fit without")
+	testcheck.Fail[*problem.OptionError](t, err, "profile a fit without")
 }

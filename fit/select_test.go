@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/fit/problem"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
 func mustSelect(t *testing.T, d problem.Data, o problem.Options, s SelectOptions) *Selection {
 	t.Helper()
-	return must.Get(Select(t.Context(), d, o, problem.Events{}, s, backend))(t)
+	return testcheck.Get(Select(t.Context(), d, o, problem.Events{}, s, backend))(t)
 }
 
 // TestSelect checks that every kernel has the scores of a separate fit and
@@ -46,14 +46,14 @@ func TestSelect(t *testing.T) {
 		}
 		o := problem.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true}
 		out := mustFit(t, d, o)
-		cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, out.Report.Parameters, problem.CrossValidation{Folds: 5, Seed: 2}))(t)
+		cv := testcheck.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, out.Report.Parameters, problem.CrossValidation{Folds: 5, Seed: 2}))(t)
 		// Three parameters of the covariance, one of the mean.
 		bic := 2*out.Report.NLML + 4*math.Log(60)
 		if c := r.Candidates[0]; *c.NLML != out.Report.NLML || *c.LOO != out.Report.Scores.LeaveOneOut.Sum || *c.CV != float64(cv.NLPD) || math.Abs(*c.BIC-bic) > 1e-12*math.Abs(bic) || c.Parameters != 4 {
 			t.Errorf("%+v, alone NLML %v, BIC %v, CV %v", c, out.Report.NLML, bic, float64(cv.NLPD))
 		}
-		must.Do(t, r.Outcome.SaveModel(t.TempDir()+"/best.gpfit", false))
-		must.Words(t, r.Text(), "*  rbf(lengthscale=0.1) + linear", "best by bic", "CV NLPD", "5-fold validation")
+		testcheck.Do(t, r.Outcome.SaveModel(t.TempDir()+"/best.gpfit", false))
+		testcheck.Words(t, r.Text(), "*  rbf(lengthscale=0.1) + linear", "best by bic", "CV NLPD", "5-fold validation")
 	}
 }
 
@@ -71,14 +71,14 @@ func TestSelectAutomatic(t *testing.T) {
 			t.Errorf("%+v, want %+v", c, m)
 		}
 		if i > 0 { // the best goes on
-			must.Within(t, *c.BIC, m.BIC, 1e-9, "BIC of %s", m.Kernel)
-			must.Within(t, *c.NLML, m.Objective, 1e-9, "NLML of %s", m.Kernel)
+			testcheck.Within(t, *c.BIC, m.BIC, 1e-9, "BIC of %s", m.Kernel)
+			testcheck.Within(t, *c.NLML, m.Objective, 1e-9, "NLML of %s", m.Kernel)
 		}
 	}
 	if c := r.Candidates[0]; c.CV == nil || c.LOO == nil || c.Status != want.Status {
 		t.Errorf("%+v", c)
 	}
-	must.Words(t, r.Text(), "compared on 40 rows", "best by bic", "chosen                 "+want.Choice.Text())
+	testcheck.Words(t, r.Text(), "compared on 40 rows", "best by bic", "chosen                 "+want.Choice.Text())
 }
 
 // TestGreedy checks that the search finds that the data are a line and a wiggle for
@@ -100,7 +100,7 @@ func TestGreedy(t *testing.T) {
 			t.Errorf("candidate %d in round %d", i, c.Round)
 		}
 	}
-	must.Words(t, r.Stopped, "no kernel")
+	testcheck.Words(t, r.Stopped, "no kernel")
 	again := mustSelect(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}, s)
 	for i := range r.Candidates {
 		r.Candidates[i].Seconds, again.Candidates[i].Seconds = 0, 0
@@ -126,15 +126,15 @@ func TestWarmStart(t *testing.T) {
 	values := newLeafValues(e, map[string]float64{"k1.signal_variance": 7, "k2.signal_variance": 5, "k2.lengthscale": 0.3, "noise_variance": 2e-9})
 	grown := neighbours(e, bases(t, "matern32"), 3)
 	for _, n := range grown {
-		task := must.Get(r.prepare(candidateExpr{expr: n, values: values}))(t)
-		report := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
+		task := testcheck.Get(r.prepare(candidateExpr{expr: n, values: values}))(t)
+		report := testcheck.Get(Evaluate(t.Context(), task, backend, nil))(t)
 		if n.String() == "linear + matern32 + rbf" {
 			for name, v := range map[string]float64{"k1.signal_variance": 7, "k3.signal_variance": 5, "k3.lengthscale": 0.3} {
-				must.Within(t, report.Parameters[name], v, 1e-14*v, "%s: start of %s", n, name)
+				testcheck.Within(t, report.Parameters[name], v, 1e-14*v, "%s: start of %s", n, name)
 			}
 		}
-		must.Within(t, report.Parameters["noise_variance"], 2e-9, 1e-23, "%s: start of the noise", n)
-		for i, q := range must.Get(r.prepare(candidateExpr{expr: n}))(t).Params.Free {
+		testcheck.Within(t, report.Parameters["noise_variance"], 2e-9, 1e-23, "%s: start of the noise", n)
+		for i, q := range testcheck.Get(r.prepare(candidateExpr{expr: n}))(t).Params.Free {
 			if got := task.Params.Free[i]; got.Lower != q.Lower || got.Upper != q.Upper {
 				t.Errorf("%s: bounds %v:%v of %s, by default %v:%v", n, got.Lower, got.Upper, q.Name, q.Lower, q.Upper)
 			}
@@ -159,7 +159,7 @@ func TestSelectCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || r == nil || len(r.Candidates) != 2 || r.Stopped != "interrupted" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	must.Do(t, r.Outcome.SaveModel(t.TempDir()+"/m", false))
+	testcheck.Do(t, r.Outcome.SaveModel(t.TempDir()+"/m", false))
 	if r, err := Select(ctx, trend(40), problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend); r != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled from the start: %+v, %v", r, err)
 	}
@@ -174,9 +174,9 @@ func TestSelectFailures(t *testing.T) {
 	if c := r.Candidates[0]; c.Error == "" || c.Status != "failed" || c.NLML != nil || r.Best != 1 {
 		t.Errorf("%+v", r.Candidates)
 	}
-	must.Words(t, r.Text(), "failed: ")
+	testcheck.Words(t, r.Text(), "failed: ")
 	_, err := Select(t.Context(), d, problem.Options{Kernel: "rbf", Mean: "zero", NoNoise: true}, problem.Events{}, SelectOptions{Kernels: []string{"linear"}}, backend)
-	must.Fail[error](t, err, "no kernel could be fitted")
+	testcheck.Fail[error](t, err, "no kernel could be fitted")
 	fitted := 0
 	count := func(int, int, string) { fitted++ }
 	for what, s := range map[string]SelectOptions{
@@ -201,12 +201,12 @@ func TestSelectFailures(t *testing.T) {
 	}
 	set := problem.Options{Kernel: "rbf", Mean: "zero", Set: []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}}}
 	_, err = Select(t.Context(), d, set, problem.Events{}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend)
-	must.Fail[error](t, err, "kernel rbf + linear: option set lengthscale")
+	testcheck.Fail[error](t, err, "kernel rbf + linear: option set lengthscale")
 }
 
 func mustParse(t *testing.T, text string) kernel.Expr {
 	t.Helper()
-	return must.Get(kernel.Parse(text))(t)
+	return testcheck.Get(kernel.Parse(text))(t)
 }
 
 func bases(t *testing.T, texts ...string) (out []*kernel.Leaf) {

@@ -12,7 +12,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/internal/transform"
 )
 
@@ -88,19 +88,19 @@ func TestTransform(t *testing.T) {
 			var chol mat.Cholesky
 			chol.Factorize(sigma)
 			var alpha mat.VecDense
-			must.Do(t, chol.SolveVecTo(&alpha, rest))
+			testcheck.Do(t, chol.SolveVecTo(&alpha, rest))
 			want := mat.Dot(rest, &alpha)/2 + chol.LogDet()/2 + float64(n)/2*math.Log(2*math.Pi) - volume
-			must.Within(t, r.NLMLOriginalUnits, want, 1e-12*math.Abs(want), "%s, %d: NLML in original units", kind, k)
-			must.Within(t, r.DataFit+r.Complexity+r.Constant+r.Jacobian, r.NLML, 1e-12*math.Abs(r.NLML), "%s: sum of the terms", kind)
-			left := must.Get(out.Posterior().LeaveOneOut(t.Context()))(t).Summary()
-			must.Within(t, r.Scores.LeaveOneOut.RMSE, left.RMSE, 1e-8*left.RMSE, "%s: RMSE of left-out rows", kind)
-			must.Within(t, r.Scores.LeaveOneOut.NLPD, left.NLPD, 1e-9, "%s: NLPD of left-out rows", kind)
+			testcheck.Within(t, r.NLMLOriginalUnits, want, 1e-12*math.Abs(want), "%s, %d: NLML in original units", kind, k)
+			testcheck.Within(t, r.DataFit+r.Complexity+r.Constant+r.Jacobian, r.NLML, 1e-12*math.Abs(r.NLML), "%s: sum of the terms", kind)
+			left := testcheck.Get(out.Posterior().LeaveOneOut(t.Context()))(t).Summary()
+			testcheck.Within(t, r.Scores.LeaveOneOut.RMSE, left.RMSE, 1e-8*left.RMSE, "%s: RMSE of left-out rows", kind)
+			testcheck.Within(t, r.Scores.LeaveOneOut.NLPD, left.NLPD, 1e-9, "%s: NLPD of left-out rows", kind)
 			if kind.Tuned() {
 				if se := r.StdErrors.Scaled[transform.Parameter]; r.AtBound == nil && !(se > 0.01 && se < 1) || r.ParametersOriginalUnits[transform.Parameter] != of.Lambda {
 					t.Errorf("%s: lambda %v with the standard error %v", kind, of.Lambda, se)
 				}
 			}
-			must.Words(t, r.Text(), "target transform       "+string(kind))
+			testcheck.Words(t, r.Text(), "target transform       "+string(kind))
 			checkTransformedRows(t, out, d)
 		}
 	}
@@ -111,18 +111,18 @@ func TestTransform(t *testing.T) {
 func checkTransformedRows(t *testing.T, out *Outcome, d problem.Data) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.gpfit")
-	must.Do(t, out.SaveModel(path, true))
-	p := must.Get(must.Get(gp.Load(path))(t).Condition(t.Context(), backend))(t)
+	testcheck.Do(t, out.SaveModel(path, true))
+	p := testcheck.Get(testcheck.Get(gp.Load(path))(t).Condition(t.Context(), backend))(t)
 	defer p.Close()
-	got, nlpd, squares := must.Get(p.PredictNoise(t.Context(), d.X, d.N, gp.RowNoise{Group: d.NoiseGroup, Weight: d.Weight}))(t), 0.0, 0.0
+	got, nlpd, squares := testcheck.Get(p.PredictNoise(t.Context(), d.X, d.N, gp.RowNoise{Group: d.NoiseGroup, Weight: d.Weight}))(t), 0.0, 0.0
 	for i, y := range d.Y {
 		if d.Test[i] {
 			nlpd += got.Density(i).NegLog(y) / float64(out.Report.Test.N)
 			squares += (y - got.Mean[i]) * (y - got.Mean[i]) / float64(out.Report.Test.N)
 		}
 	}
-	must.Within(t, float64(out.Report.Test.NLPD), nlpd, 1e-9, "NLPD of held-out rows")
-	must.Within(t, out.Report.Test.RMSE, math.Sqrt(squares), 1e-9*math.Sqrt(squares), "RMSE of held-out rows")
+	testcheck.Within(t, float64(out.Report.Test.NLPD), nlpd, 1e-9, "NLPD of held-out rows")
+	testcheck.Within(t, out.Report.Test.RMSE, math.Sqrt(squares), 1e-9*math.Sqrt(squares), "RMSE of held-out rows")
 }
 
 // TestTransformAlike checks that boxcox with lambda 0 is log, with 1 none, and that the likelihoods in
@@ -138,9 +138,9 @@ func TestTransformAlike(t *testing.T) {
 	log := fitted(d, transform.Log).Report
 	for kind, want := range map[transform.Name]float64{transform.BoxCox: log.NLMLOriginalUnits} {
 		r := fitted(d, kind, problem.Assignment{Name: "lambda", Given: true}).Report
-		must.Within(t, r.NLMLOriginalUnits, want, nats, "%s with lambda 0", kind)
+		testcheck.Within(t, r.NLMLOriginalUnits, want, nats, "%s with lambda 0", kind)
 		one := fitted(d, kind, problem.Assignment{Name: "lambda", Value: 1, Given: true}).Report
-		must.Within(t, one.NLMLOriginalUnits, fitted(d, transform.None).Report.NLMLOriginalUnits, nats, "%s with lambda 1", kind)
+		testcheck.Within(t, one.NLMLOriginalUnits, fitted(d, transform.None).Report.NLMLOriginalUnits, nats, "%s with lambda 1", kind)
 	}
 	scaled := d
 	scaled.Y = nil
@@ -148,7 +148,7 @@ func TestTransformAlike(t *testing.T) {
 		scaled.Y = append(scaled.Y, 1000*y)
 	}
 	for _, kind := range []transform.Name{transform.Log, transform.BoxCox, transform.YeoJohnson} {
-		must.Within(t, fitted(scaled, kind).Report.NLMLOriginalUnits-80*math.Log(1000), fitted(d, kind).Report.NLMLOriginalUnits, nats, "%s in other units", kind)
+		testcheck.Within(t, fitted(scaled, kind).Report.NLMLOriginalUnits-80*math.Log(1000), fitted(d, kind).Report.NLMLOriginalUnits, nats, "%s in other units", kind)
 	}
 }
 
@@ -157,15 +157,15 @@ func TestTransformContinues(t *testing.T) {
 	d := powers(60, 4)
 	o := problem.Options{Kernel: "rbf", Mean: "constant", TargetTransform: transform.BoxCox, Posterior: problem.Laplace, PosteriorDraws: 20}
 	job := mustPrepare(t, d, o)
-	out := must.Get(Run(t.Context(), job, backend))(t)
+	out := testcheck.Get(Run(t.Context(), job, backend))(t)
 	defer out.Close()
 	if draws := out.Model.Draws; len(draws.Lambda) != draws.Len() || len(draws.Noise[0]) != 1 || draws.Lambda[0] == draws.Lambda[1] {
 		t.Errorf("%d draws of lambda", len(draws.Lambda))
 	}
-	cv := must.Get(CrossValidate(t.Context(), job, backend, out.Report.Parameters, problem.CrossValidation{Folds: 60}))(t)
-	left := must.Get(out.Posterior().LeaveOneOut(t.Context()))(t).Summary()
-	must.Within(t, float64(cv.NLPD), left.NLPD, 1e-7, "NLPD of folds of one row")
-	must.Within(t, cv.RMSE, left.RMSE, 1e-7*left.RMSE, "RMSE of folds of one row")
+	cv := testcheck.Get(CrossValidate(t.Context(), job, backend, out.Report.Parameters, problem.CrossValidation{Folds: 60}))(t)
+	left := testcheck.Get(out.Posterior().LeaveOneOut(t.Context()))(t).Summary()
+	testcheck.Within(t, float64(cv.NLPD), left.NLPD, 1e-7, "NLPD of folds of one row")
+	testcheck.Within(t, cv.RMSE, left.RMSE, 1e-7*left.RMSE, "RMSE of folds of one row")
 	again := mustPrepare(t, d, problem.Options{From: out.Model})
 	if again.Options.TargetTransform != transform.BoxCox || again.Params.Named(again.Params.Start())["lambda"] != out.Report.Parameters["lambda"] {
 		t.Errorf("the next fit starts with %v, transform %s", again.Params.Named(again.Params.Start()), again.Options.TargetTransform)
@@ -173,8 +173,8 @@ func TestTransformContinues(t *testing.T) {
 	for _, objective := range []problem.Criterion{problem.LOO, problem.CV} {
 		one := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "constant", TargetTransform: transform.YeoJohnson, Objective: objective, Folds: 4})
 		if objective == problem.LOO {
-			left := must.Get(one.Posterior().LeaveOneOut(t.Context()))(t).Summary()
-			must.Within(t, one.Report.Objective+60*math.Log(one.Model.Scaling.Unit()), 60*left.NLPD, 1e-7, "leave-one-out objective")
+			left := testcheck.Get(one.Posterior().LeaveOneOut(t.Context()))(t).Summary()
+			testcheck.Within(t, one.Report.Objective+60*math.Log(one.Model.Scaling.Unit()), 60*left.NLPD, 1e-7, "leave-one-out objective")
 		} else if s := one.Report.Scores.Objective; !(s.RMSE > 0) || math.Abs(s.Sum-one.Report.Objective) > 1e-9 {
 			t.Errorf("scores of the objective's folds %+v", s)
 		}
@@ -217,7 +217,7 @@ func TestTransformAuto(t *testing.T) {
 		want transform.Name
 	}
 	cases := []chosen{{lognormal(120, 2), transform.Log}, {powers(300, 2), transform.BoxCox}, {signed(120), transform.None}}
-	if must.Long() {
+	if testcheck.Long() {
 		cases = append(cases, chosen{powers(700, 2), transform.BoxCox})
 	}
 	for _, c := range cases {
@@ -228,11 +228,11 @@ func TestTransformAuto(t *testing.T) {
 		if chosen.Kind != c.want || out.Job.Options.TargetTransform != map[transform.Name]transform.Name{transform.None: ""}[c.want]+map[bool]transform.Name{true: c.want}[c.want != transform.None] {
 			t.Fatalf("%s, of %+v, wants %s", chosen.Kind, chosen.Candidates, c.want)
 		}
-		must.Words(t, out.Report.Text(), "target transform       "+string(c.want)+", the lowest BIC of ")
+		testcheck.Words(t, out.Report.Text(), "target transform       "+string(c.want)+", the lowest BIC of ")
 		n := float64(out.Report.N)
 		for i, one := range chosen.Candidates {
 			if one.BIC == nil {
-				must.Words(t, one.Error, "needs positive targets")
+				testcheck.Words(t, one.Error, "needs positive targets")
 				continue
 			}
 			if i > 0 && *one.BIC < *chosen.Candidates[i-1].BIC {
@@ -243,23 +243,23 @@ func TestTransformAuto(t *testing.T) {
 			}
 			o.TargetTransform = one.Kind
 			job := mustPrepare(t, c.data, o)
-			whole := must.Get(Run(t.Context(), job, backend))(t)
+			whole := testcheck.Get(Run(t.Context(), job, backend))(t)
 			whole.Close()
 			want := float64(job.NumFitted())*math.Log(n) + 2*whole.Report.NLMLOriginalUnits
-			must.Within(t, *one.BIC, want, 1e-3, "BIC of %s on %d rows", one.Kind, one.Rows)
+			testcheck.Within(t, *one.BIC, want, 1e-3, "BIC of %s on %d rows", one.Kind, one.Rows)
 		}
 		if out.Report.N > 100 {
 			continue
 		}
-		cv := must.Get(CrossValidate(t.Context(), out.Job, backend, out.Report.Parameters, problem.CrossValidation{Folds: out.Report.N}))(t)
-		left := must.Get(out.Posterior().LeaveOneOut(t.Context()))(t).Summary()
-		must.Within(t, float64(cv.NLPD), left.NLPD, 1e-6, "NLPD of folds of one row")
+		cv := testcheck.Get(CrossValidate(t.Context(), out.Job, backend, out.Report.Parameters, problem.CrossValidation{Folds: out.Report.N}))(t)
+		left := testcheck.Get(out.Posterior().LeaveOneOut(t.Context()))(t).Summary()
+		testcheck.Within(t, float64(cv.NLPD), left.NLPD, 1e-6, "NLPD of folds of one row")
 	}
 	job := mustPrepare(t, lognormal(30, 1), problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Auto})
 	_, err := Evaluate(t.Context(), job, backend, nil)
-	must.Fail[*problem.OptionError](t, err, "only a fit chooses it")
+	testcheck.Fail[*problem.OptionError](t, err, "only a fit chooses it")
 	_, err = Select(t.Context(), lognormal(30, 1), problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Auto}, problem.Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend)
-	must.Fail[*problem.OptionError](t, err, "kernels are compared for one transform")
+	testcheck.Fail[*problem.OptionError](t, err, "kernels are compared for one transform")
 }
 
 // signed makes rows of a normal target.

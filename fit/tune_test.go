@@ -21,7 +21,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestCoarseReachesTheOptimum checks that coarse to fine ends at the optimum of the
@@ -120,13 +120,13 @@ func TestSubsets(t *testing.T) {
 	for i := range rows {
 		rows[i] = i
 	}
-	all := must.Get(Evaluate(t.Context(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
-	whole := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
+	all := testcheck.Get(Evaluate(t.Context(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
+	whole := testcheck.Get(Evaluate(t.Context(), task, backend, nil))(t)
 	if all.NLML != whole.NLML || !cmp.Equal(all.GradientLog, whole.GradientLog) {
 		t.Errorf("NLML on all rows %v, of the job %v", all.NLML, whole.NLML)
 	}
 	_, err := Prepare(smooth(20), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: "maybe"}}, problem.Events{})
-	must.Fail[error](t, err)
+	testcheck.Fail[error](t, err)
 }
 
 // TestLimits checks that ARD lengthscales, and no other parameters, are limited in
@@ -179,7 +179,7 @@ func TestRestartsListOptima(t *testing.T) {
 				t.Errorf("%s: optima not in order", c)
 			}
 			again := problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Set: assignments(opt.Parameters)}
-			must.Within(t, mustFit(t, d, again).Report.NLML, opt.Objective, hyperopt.DefaultToleranceNats, "%s: end of a fit from optimum %d", c, i)
+			testcheck.Within(t, mustFit(t, d, again).Report.NLML, opt.Objective, hyperopt.DefaultToleranceNats, "%s: end of a fit from optimum %d", c, i)
 		}
 		// The data suggest eight starts, and each restart adds one; the first counts twice.
 		if most := 13; starts < 5 || starts > most || c == hyperopt.CoarseOff && starts != 5 {
@@ -263,7 +263,7 @@ func TestFitsRepeat(t *testing.T) {
 		if !bytes.Equal(first, bits(t, mustFit(t, d, o))) {
 			t.Errorf("%+v: the same fit again has other bits", o.Settings)
 		}
-		out := must.Get(Run(t.Context(), mustPrepare(t, d, o), backend, renamed{backend, "second"}, renamed{backend, "third"}))(t)
+		out := testcheck.Get(Run(t.Context(), mustPrepare(t, d, o), backend, renamed{backend, "second"}, renamed{backend, "third"}))(t)
 		if out.Report.Device != "cpu,second,third" && o.Settings.Restarts > 0 {
 			t.Errorf("%+v: devices %s", o.Settings, out.Report.Device)
 		}
@@ -281,14 +281,14 @@ func bits(t *testing.T, out *Outcome) []byte {
 	var text bytes.Buffer
 	saved := *out.Model
 	saved.Record = nil // it has seconds
-	must.Do(t, saved.Write(&text))
+	testcheck.Do(t, saved.Write(&text))
 	r := out.Report
 	r.Seconds, r.EvaluationSeconds = 0, 0
 	r.Path = slices.Clone(r.Path)
 	for i := range r.Path {
 		r.Path[i].Seconds = 0
 	}
-	must.Do(t, json.NewEncoder(&text).Encode(r))
+	testcheck.Do(t, json.NewEncoder(&text).Encode(r))
 	return text.Bytes()
 }
 
@@ -318,7 +318,7 @@ func TestResumeAtEveryEvaluation(t *testing.T) {
 			task := mustPrepare(t, d, o)
 			lost := &device.LostError{Device: "cuda:0", Err: errors.New("gone")}
 			runs, most := 0, 8
-			if must.Long() {
+			if testcheck.Long() {
 				// The first evaluation succeeds and the next one fails. The last run
 				// needs two evaluations, because it evaluates the best point again.
 				most = 3
@@ -331,11 +331,11 @@ func TestResumeAtEveryEvaluation(t *testing.T) {
 					if got := bits(t, out); !bytes.Equal(got, want) {
 						t.Errorf("after %d runs other bits:\n%s\nwant\n%s", runs, tail(got), tail(want))
 					}
-					must.Do(t, out.RemoveCheckpoint())
+					testcheck.Do(t, out.RemoveCheckpoint())
 					out.Close()
 					break
 				}
-				if must.Fail[*device.LostError](t, err, "continues from the checkpoint") == nil || runs > 2000 {
+				if testcheck.Fail[*device.LostError](t, err, "continues from the checkpoint") == nil || runs > 2000 {
 					t.Fatalf("run %d: %v", runs, err)
 				}
 			}
@@ -356,10 +356,10 @@ func tail(b []byte) []byte { return b[max(0, len(b)-1500):] }
 func finishedCheckpoint(t *testing.T, d problem.Data, o problem.Options) (want []byte, task *tuning.Job, text []byte) {
 	t.Helper()
 	task = mustPrepare(t, d, o)
-	out := must.Get(Run(t.Context(), task, backend))(t)
+	out := testcheck.Get(Run(t.Context(), task, backend))(t)
 	want = bits(t, out)
 	out.Close()
-	text = must.Get(os.ReadFile(o.Checkpoint))(t)
+	text = testcheck.Get(os.ReadFile(o.Checkpoint))(t)
 	return want, task, text
 }
 
@@ -371,7 +371,7 @@ func TestTornCheckpoint(t *testing.T) {
 	o := problem.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.NoPosterior, Checkpoint: filepath.Join(t.TempDir(), "ck"), Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
 	want, task, text := finishedCheckpoint(t, synthetic(40), o)
 	cuts := 29
-	if must.Long() {
+	if testcheck.Long() {
 		cuts = 67
 	}
 	for cut := 0; cut < len(text); cut += 1 + len(text)/cuts {
@@ -379,8 +379,8 @@ func TestTornCheckpoint(t *testing.T) {
 			if garbage != "" && cut < 200 {
 				continue // the head itself
 			}
-			must.Do(t, os.WriteFile(o.Checkpoint, append(text[:cut:cut], garbage...), 0o600))
-			out := must.Get(Run(t.Context(), task, backend))(t)
+			testcheck.Do(t, os.WriteFile(o.Checkpoint, append(text[:cut:cut], garbage...), 0o600))
+			out := testcheck.Get(Run(t.Context(), task, backend))(t)
 			if !bytes.Equal(bits(t, out), want) {
 				t.Errorf("cut at %d: other bits", cut)
 			}
@@ -418,25 +418,25 @@ func TestForeignCheckpoint(t *testing.T) {
 		"version": {d, func(*problem.Options) {}, []byte("gpfit-checkpoint 0 abc\n"), "another version"},
 		"none":    {d, func(*problem.Options) {}, []byte("x,y\n1,2\n"), "is not a checkpoint"},
 	} {
-		must.Do(t, os.WriteFile(o.Checkpoint, c.text, 0o600))
+		testcheck.Do(t, os.WriteFile(o.Checkpoint, c.text, 0o600))
 		changed := o
 		c.change(&changed)
 		_, err := Run(t.Context(), mustPrepare(t, c.data, changed), backend)
 		if name == "damaged" {
-			must.Fail[*problem.DataError](t, err, c.message)
+			testcheck.Fail[*problem.DataError](t, err, c.message)
 		} else {
-			must.Fail[*problem.OptionError](t, err, c.message)
+			testcheck.Fail[*problem.OptionError](t, err, c.message)
 		}
 		if now, err := os.ReadFile(o.Checkpoint); err != nil || !bytes.Equal(now, c.text) {
 			t.Errorf("%s: the file was changed (%v)", name, err)
 		}
 	}
 	// Events do not change the job.
-	must.Do(t, os.WriteFile(o.Checkpoint, text, 0o600))
-	out := must.Get(Run(t.Context(), watched(t, d, o, problem.Events{OnWarning: func(string) {}}), backend))(t)
+	testcheck.Do(t, os.WriteFile(o.Checkpoint, text, 0o600))
+	out := testcheck.Get(Run(t.Context(), watched(t, d, o, problem.Events{OnWarning: func(string) {}}), backend))(t)
 	// No other fit can open a checkpoint in use.
 	_, err := Run(t.Context(), mustPrepare(t, d, o), backend)
-	must.Fail[error](t, err, "another process")
+	testcheck.Fail[error](t, err, "another process")
 	out.Close()
 }
 

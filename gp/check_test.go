@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gpfit/gp/modeltest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/internal/transform"
 	"gpfit/method/experts"
 )
@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 			continue
 		}
 		rng := rand.New(rand.NewPCG(1, 1))
-		file := must.Get(os.ReadFile(path))(t)
+		file := testcheck.Get(os.ReadFile(path))(t)
 		for _, array := range []string{"X", "y", "alpha", "noise", "factor"} {
 			if array == "factor" && c.FactorRows == 0 || array == "noise" && m.TrainNoise == nil {
 				continue
@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 					}
 					v[at] += 1e-3 * max(1, math.Abs(v[at]))
 				})
-				must.Do(t, os.WriteFile(path, edited, 0o600))
+				testcheck.Do(t, os.WriteFile(path, edited, 0o600))
 				if _, err := Check(t.Context(), path, experts.Blocks); !errors.As(err, new(*FileError)) || !strings.Contains(err.Error(), "were changed after the fit") {
 					t.Errorf("%s: element %d of %s was changed: %v", name, at, array, err)
 				}
@@ -102,9 +102,9 @@ func (c *counter) ReadAt(p []byte, at int64) (int, error) {
 func TestReadsOnce(t *testing.T) {
 	m := newModel(t, 300)
 	path := saved(t, condition(t, m).SaveWithFactor)
-	must.Do(t, withFile(path, func(f io.ReaderAt, size int64) error {
+	testcheck.Do(t, withFile(path, func(f io.ReaderAt, size int64) error {
 		for _, factor := range []func(*Model, io.Reader) error{nil, func(m *Model, rows io.Reader) error {
-			return must.Get(newChecker(m, path))(t).factor(t.Context(), rows)
+			return testcheck.Get(newChecker(m, path))(t).factor(t.Context(), rows)
 		}} {
 			c := &counter{ReaderAt: f}
 			_, _, err := load(c, size, path, nil, factor)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gpfit/gp/modeltest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/method/experts"
 )
 
@@ -61,7 +61,7 @@ func use(t *testing.T, m *Model, path string) {
 // 10,000 edits.
 func TestEdits(t *testing.T) {
 	models, edits := checkedModels(t, 12), 300
-	if must.Long() {
+	if testcheck.Long() {
 		edits = 10_000
 	}
 	var names []string
@@ -71,7 +71,7 @@ func TestEdits(t *testing.T) {
 		if m.State.Method == "" {
 			path = saved(t, condition(t, m).SaveWithFactor)
 		}
-		names, files[name] = append(names, name), must.Get(os.ReadFile(path))(t)
+		names, files[name] = append(names, name), testcheck.Get(os.ReadFile(path))(t)
 	}
 	slices.Sort(names)
 	path := filepath.Join(t.TempDir(), "m.gpfit")
@@ -79,7 +79,7 @@ func TestEdits(t *testing.T) {
 	for seed := range edits {
 		name := names[seed%len(names)]
 		text := modeltest.Edit(t, rand.New(rand.NewPCG(uint64(seed), 1)), files[name])
-		must.Do(t, os.WriteFile(path, text, 0o600))
+		testcheck.Do(t, os.WriteFile(path, text, 0o600))
 		func() {
 			defer func() {
 				if p := recover(); p != nil {

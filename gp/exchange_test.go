@@ -19,7 +19,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/gp/exchange"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/internal/transform"
 )
 
@@ -53,19 +53,19 @@ type exported struct {
 func newExchange(t *testing.T, m *gp.Model, what, format string, rows []float64) exported {
 	t.Helper()
 	dir := t.TempDir()
-	e := exported{what: what + ", " + format, model: filepath.Join(dir, "model."+format), points: filepath.Join(dir, "new.csv"), want: must.Get(gp.ConditionForTest(t, m).Predict(t.Context(), rows, len(rows)/3))(t)}
+	e := exported{what: what + ", " + format, model: filepath.Join(dir, "model."+format), points: filepath.Join(dir, "new.csv"), want: testcheck.Get(gp.ConditionForTest(t, m).Predict(t.Context(), rows, len(rows)/3))(t)}
 	export := exchange.WriteJSON
 	if format == "npz" {
 		export = exchange.WriteNPZ
 	}
-	file := must.Get(os.Create(e.model))(t)
-	must.Do(t, errors.Join(export(m, file), file.Close()))
+	file := testcheck.Get(os.Create(e.model))(t)
+	testcheck.Do(t, errors.Join(export(m, file), file.Close()))
 	var text strings.Builder
 	fmt.Fprintln(&text, "# rows to predict for\nc,a")
 	for i := range len(rows) / 3 {
 		fmt.Fprintf(&text, "%v,%v\n", rows[3*i+2], rows[3*i])
 	}
-	must.Do(t, os.WriteFile(e.points, []byte(text.String()), 0o644))
+	testcheck.Do(t, os.WriteFile(e.points, []byte(text.String()), 0o644))
 	return e
 }
 
@@ -111,8 +111,8 @@ func parseTable(t *testing.T, text string) [][]float64 {
 	}
 	var out [][]float64
 	for _, record := range records[1:] {
-		out = append(out, must.Slice(len(record), func(i int) float64 {
-			return must.Get(strconv.ParseFloat(record[i], 64))(t)
+		out = append(out, testcheck.Slice(len(record), func(i int) float64 {
+			return testcheck.Get(strconv.ParseFloat(record[i], 64))(t)
 		}))
 	}
 	return out
@@ -150,7 +150,7 @@ func TestReadModel(t *testing.T) {
 		m := gp.ExampleModelForTest(t, text, i%2 == 1)
 		exchanges = append(exchanges, newExchange(t, m, text, "json", gp.NewRowsForTest(9)), newExchange(t, m, text, "npz", gp.NewRowsForTest(9)))
 	}
-	tables := must.Get(runPython(t, interpreter, "read_model", exchanges...))(t)
+	tables := testcheck.Get(runPython(t, interpreter, "read_model", exchanges...))(t)
 	for i, e := range exchanges {
 		compareTable(t, e.what, tables[i], e.want.Mean, e.want.Std, e.want.StdLatent)
 	}
@@ -162,12 +162,12 @@ func TestReadGroups(t *testing.T) {
 	m := gp.NoisyModelForTest(t, 40)
 	rows := gp.NewRowsForTest(4)
 	noise := gp.RowNoise{Group: []string{"a", "b", "b", "a"}, Known: []float64{0, 1.5, 0.25, 3}}
-	want := must.Get(gp.ConditionForTest(t, m).PredictNoise(t.Context(), rows, 4, noise))(t)
+	want := testcheck.Get(gp.ConditionForTest(t, m).PredictNoise(t.Context(), rows, 4, noise))(t)
 	plain := *m
 	plain.Noise = gp.Noise{Column: m.Noise.Column} // newExchange predicts without groups
 	e := newExchange(t, &plain, "groups", "json", rows)
-	file := must.Get(os.Create(e.model))(t)
-	must.Do(t, errors.Join(exchange.WriteJSON(m, file), file.Close()))
+	file := testcheck.Get(os.Create(e.model))(t)
+	testcheck.Do(t, errors.Join(exchange.WriteJSON(m, file), file.Close()))
 	if _, err := runPython(t, interpreter, "read_model", e); err == nil || !strings.Contains(err.Error(), "needs the column 'lab'") {
 		t.Errorf("a table without groups: %v", err)
 	}
@@ -175,8 +175,8 @@ func TestReadGroups(t *testing.T) {
 	for i := range 4 {
 		text += fmt.Sprintf("%v,%v,%s,%v\n", rows[3*i], rows[3*i+2], noise.Group[i], noise.Known[i])
 	}
-	must.Do(t, os.WriteFile(e.points, []byte(text), 0o644))
-	tables := must.Get(runPython(t, interpreter, "read_model", e))(t)
+	testcheck.Do(t, os.WriteFile(e.points, []byte(text), 0o644))
+	tables := testcheck.Get(runPython(t, interpreter, "read_model", e))(t)
 	compareTable(t, "groups", tables[0], want.Mean, want.Std, want.StdLatent)
 }
 
@@ -188,7 +188,7 @@ func TestToSklearn(t *testing.T) {
 	for _, text := range append([]string{"matern(3.5)*rbf", "matern(1.5, ard)"}, gp.ExportKernelsForTest...) {
 		exchanges = append(exchanges, newExchange(t, gp.ExampleModelForTest(t, text, false), text, "json", gp.NewRowsForTest(9)))
 	}
-	tables := must.Get(runPython(t, interpreter, "to_sklearn", exchanges...))(t)
+	tables := testcheck.Get(runPython(t, interpreter, "to_sklearn", exchanges...))(t)
 	for i, e := range exchanges {
 		compareTable(t, e.what, tables[i], e.want.Mean, e.want.Std)
 	}
@@ -208,7 +208,7 @@ func TestToSklearn(t *testing.T) {
 
 // TestExportSchema validates exports against the published schema, which rejects unknown members.
 func TestExportSchema(t *testing.T) {
-	schema := must.Get(jsonschema.NewCompiler().Compile("../examples/model.schema.json"))(t)
+	schema := testcheck.Get(jsonschema.NewCompiler().Compile("../examples/model.schema.json"))(t)
 	models := gp.ExportModelsForTest(t)
 	models["groups"] = gp.NoisyModelForTest(t, 20)
 	models["encoding"], _ = gp.EncodedModelForTest(t)
@@ -217,13 +217,13 @@ func TestExportSchema(t *testing.T) {
 	}
 	for text, m := range models {
 		var out bytes.Buffer
-		must.Do(t, exchange.WriteJSON(m, &out))
+		testcheck.Do(t, exchange.WriteJSON(m, &out))
 		whole := out.String()
 		check := func(text string) error {
-			v := must.Get(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
+			v := testcheck.Get(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
 			return schema.Validate(v)
 		}
-		must.Do(t, check(whole))
+		testcheck.Do(t, check(whole))
 		for _, c := range [][2]string{{`"jitter"`, `"jiter"`}, {`"family":"`, `"family":"x`}, {`"columns":[`, `"columns":[-1,`}, {`"least_squares"`, `"least"`}, {`"n":`, `"n":-`}} {
 			if c[0] == `"family":"` && strings.Contains(whole, `"operations"`) {
 				c = [2]string{`"op":"`, `"op":"x`}
@@ -245,7 +245,7 @@ func TestExportInvalid(t *testing.T) {
 	}
 	for _, kind := range []transform.Name{transform.Log, transform.BoxCox, transform.YeoJohnson} {
 		m, _ := gp.TransformedModelForTest(t, kind, 40)
-		must.Words(t, exchange.WriteJSON(m, &out).Error(), "target-transform "+string(kind), "an export")
+		testcheck.Words(t, exchange.WriteJSON(m, &out).Error(), "target-transform "+string(kind), "an export")
 	}
 }
 
@@ -253,7 +253,7 @@ func TestExportInvalid(t *testing.T) {
 func TestReadEncoding(t *testing.T) {
 	interpreter := python(t, "numpy")
 	m, cells := gp.EncodedModelForTest(t)
-	want := must.Get(gp.ConditionForTest(t, m).Predict(t.Context(), m.X, m.N()))(t)
+	want := testcheck.Get(gp.ConditionForTest(t, m).Predict(t.Context(), m.X, m.N()))(t)
 	text := "t,k,n,b,c,d\n"
 	for _, row := range cells {
 		text += fmt.Sprintf("%s,\"%s\",\"%s\",%s,%s,%s\n", row[5], row[2], row[0], row[1], row[3], row[4])
@@ -261,8 +261,8 @@ func TestReadEncoding(t *testing.T) {
 	dir := t.TempDir()
 	e := exported{what: "encoding", model: filepath.Join(dir, "m.json"), points: filepath.Join(dir, "new.csv")}
 	var export strings.Builder
-	must.Do(t, errors.Join(exchange.WriteJSON(m, &export), os.WriteFile(e.model, []byte(export.String()), 0o600), os.WriteFile(e.points, []byte(text), 0o600)))
-	tables := must.Get(runPython(t, interpreter, "read_model", e))(t)
+	testcheck.Do(t, errors.Join(exchange.WriteJSON(m, &export), os.WriteFile(e.model, []byte(export.String()), 0o600), os.WriteFile(e.points, []byte(text), 0o600)))
+	tables := testcheck.Get(runPython(t, interpreter, "read_model", e))(t)
 	compareTable(t, "encoding", tables[0], want.Mean, want.Std, want.StdLatent)
 	if math.Abs(want.Mean[0]) == 0 {
 		t.Error("the mean is 0")

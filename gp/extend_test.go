@@ -13,7 +13,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest/testmethod"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
@@ -50,11 +50,11 @@ func addition(t *testing.T, whole *Model, count int) (*Model, Addition) {
 // settled returns the model with the weights of a fresh factorization.
 func settled(t *testing.T, m *Model) *Model {
 	t.Helper()
-	p := must.Get(m.Condition(t.Context(), backend))(t)
+	p := testcheck.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
 	one := *m
 	p.whole = &one
-	must.Do(t, p.settle(t.Context()))
+	testcheck.Do(t, p.settle(t.Context()))
 	return &one
 }
 
@@ -95,13 +95,13 @@ func TestExtend(t *testing.T) {
 	for name, whole := range variants(t, 200) {
 		for _, count := range []int{1, 7, 64, 130} {
 			part, add := addition(t, whole, count)
-			before := must.Get(part.Condition(ctx, backend))(t)
-			stored := must.Get(Load(saved(t, before.SaveWithFactor)))(t)
+			before := testcheck.Get(part.Condition(ctx, backend))(t)
+			stored := testcheck.Get(Load(saved(t, before.SaveWithFactor)))(t)
 			want := settled(t, whole)
 			for how, extend := range map[string]func(context.Context, device.Backend, Addition) (*Posterior, *Extension, error){
 				"from the file": stored.Extend, "from the posterior": before.Extend, "afresh": part.Extend,
 			} {
-				p, e := must.Get2(extend(ctx, backend, add))(t)
+				p, e := testcheck.Get2(extend(ctx, backend, add))(t)
 				if e.Extended != (how != "afresh") {
 					t.Errorf("%s, %s: extended %v", name, how, e.Extended)
 				}
@@ -123,18 +123,18 @@ func TestExtend(t *testing.T) {
 
 func near(t *testing.T, what string, got, want []float64) {
 	t.Helper()
-	must.Near(t, what, got, want, 0, extendTolerance*floats.Norm(want, math.Inf(1)))
+	testcheck.Near(t, what, got, want, 0, extendTolerance*floats.Norm(want, math.Inf(1)))
 }
 
 // TestExtensionScores compares with predictions of the model before: row by row, and jointly.
 func TestExtensionScores(t *testing.T) {
 	ctx := t.Context()
 	part, add := addition(t, newModel(t, 90), 12)
-	p, e := must.Get2(part.Extend(ctx, backend, add))(t)
+	p, e := testcheck.Get2(part.Extend(ctx, backend, add))(t)
 	defer p.Close()
-	before := must.Get(part.Condition(ctx, backend))(t)
+	before := testcheck.Get(part.Condition(ctx, backend))(t)
 	defer before.Close()
-	predicted := must.Get(before.Predict(ctx, add.X, add.N))(t)
+	predicted := testcheck.Get(before.Predict(ctx, add.X, add.N))(t)
 	rmse, nlpd, inside := 0.0, 0.0, 0.0
 	for i, y := range add.Y {
 		d := (y - predicted.Mean[i]) / predicted.Std[i]
@@ -202,14 +202,14 @@ func BenchmarkExtend(b *testing.B) {
 	for i := range count {
 		add.Y = append(add.Y, 100+float64(i%3))
 	}
-	before := must.Get(m.Condition(b.Context(), backend))(b)
+	before := testcheck.Get(m.Condition(b.Context(), backend))(b)
 	defer before.Close()
 	for name, extend := range map[string]func(context.Context, device.Backend, Addition) (*Posterior, *Extension, error){
 		"extended": before.Extend, "afresh": m.Extend,
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				p, _ := must.Get2(extend(b.Context(), backend, add))(b)
+				p, _ := testcheck.Get2(extend(b.Context(), backend, add))(b)
 				p.Close()
 			}
 		})
@@ -225,14 +225,14 @@ func TestMeans(t *testing.T) {
 	rows := newRows(m)
 	for name, model := range models {
 		for _, threads := range []int{1, 3} {
-			b := must.Get(cpu.New(device.Options{Threads: threads}))(t)
-			posterior := must.Get(model.Condition(t.Context(), b))(t)
+			b := testcheck.Get(cpu.New(device.Options{Threads: threads}))(t)
+			posterior := testcheck.Get(model.Condition(t.Context(), b))(t)
 			var noise RowNoise
 			if model.Noise.GroupColumn != "" {
 				noise.DefaultGroup = "a"
 			}
-			want := must.Get(posterior.PredictTargets(t.Context(), rows, m, noise))(t)
-			other := must.Get(posterior.PredictMeans(t.Context(), rows, m))(t)
+			want := testcheck.Get(posterior.PredictTargets(t.Context(), rows, m, noise))(t)
+			other := testcheck.Get(posterior.PredictMeans(t.Context(), rows, m))(t)
 			means := newMeans(t, model, b)
 			if means.ws != nil {
 				t.Error("the CPU made a workspace for means")
@@ -253,7 +253,7 @@ func TestMeansElsewhere(t *testing.T) {
 	const m = 20
 	model, rows := newModel(t, 40), newRows(m)
 	want, got := predictMeans(t, newMeans(t, model, backend), rows, m), predictMeans(t, newMeans(t, model, testmethod.New()), rows, m)
-	must.Near(t, "means", got[0], want[0], 1e-9, 0) // rounding, times the condition of the kernel's sums
+	testcheck.Near(t, "means", got[0], want[0], 1e-9, 0) // rounding, times the condition of the kernel's sums
 }
 
 func TestMeansErrors(t *testing.T) {
@@ -280,12 +280,12 @@ func TestCancelled(t *testing.T) {
 
 func newMeans(t *testing.T, m *Model, b device.Backend) *Posterior {
 	t.Helper()
-	means := must.Get(m.Means(t.Context(), b))(t)
+	means := testcheck.Get(m.Means(t.Context(), b))(t)
 	t.Cleanup(func() { means.Close() })
 	return means
 }
 
 func predictMeans(t *testing.T, means *Posterior, rows []float64, m int) [][]float64 {
 	t.Helper()
-	return must.Get(means.PredictMeans(t.Context(), rows, m))(t)
+	return testcheck.Get(means.PredictMeans(t.Context(), rows, m))(t)
 }

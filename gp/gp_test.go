@@ -17,7 +17,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest/testmethod"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 	"gpfit/mean"
@@ -59,13 +59,13 @@ func newModel(t testing.TB, n int) *Model {
 
 func newRows(m int) []float64 {
 	rng := rand.New(rand.NewPCG(8, 8))
-	return must.Slice(3*m, func(int) float64 { return 5 * rng.NormFloat64() })
+	return testcheck.Slice(3*m, func(int) float64 { return 5 * rng.NormFloat64() })
 }
 
 func predict(t testing.TB, m *Model, rows []float64) *Prediction {
 	t.Helper()
 	p := condition(t, m)
-	return must.Get(p.Predict(t.Context(), rows, len(rows)/3))(t)
+	return testcheck.Get(p.Predict(t.Context(), rows, len(rows)/3))(t)
 }
 
 // TestPredict compares with an explicit inverse.
@@ -108,9 +108,9 @@ func TestAtTrainingPoints(t *testing.T) {
 	for i := range 30 {
 		rows = append(rows, m.X[2*i], -1, m.X[2*i+1])
 	}
-	got := must.Get(p.Predict(t.Context(), rows, 30))(t)
-	must.Near(t, "means", got.Mean, m.Y, 0, 1e-4)
-	must.Near(t, "deviations", got.StdLatent, make([]float64, 30), 0, 1e-3*m.Scaling.YScale)
+	got := testcheck.Get(p.Predict(t.Context(), rows, 30))(t)
+	testcheck.Near(t, "means", got.Mean, m.Y, 0, 1e-4)
+	testcheck.Near(t, "deviations", got.StdLatent, make([]float64, 30), 0, 1e-3*m.Scaling.YScale)
 }
 
 func equalModels(a, b *Model) string { return cmp.Diff(a, b, cmpopts.IgnoreUnexported(Model{})) }
@@ -119,7 +119,7 @@ func equalModels(a, b *Model) string { return cmp.Diff(a, b, cmpopts.IgnoreUnexp
 func saved(t *testing.T, save func(path string) error) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.gpfit")
-	must.Do(t, save(path))
+	testcheck.Do(t, save(path))
 	return path
 }
 
@@ -127,7 +127,7 @@ func TestSaveLoad(t *testing.T) {
 	m := newModel(t, 70)
 	rows := newRows(40)
 	want := predict(t, m, rows)
-	again := must.Get(Load(saved(t, m.Save)))(t)
+	again := testcheck.Get(Load(saved(t, m.Save)))(t)
 	if diff := equalModels(m, again); diff != "" {
 		t.Errorf("saved and loaded models differ:\n%s", diff)
 	}
@@ -135,11 +135,11 @@ func TestSaveLoad(t *testing.T) {
 		t.Errorf("predictions differ in their bits:\n%s", diff)
 	}
 	// With the factor, which is then read instead of computed.
-	q := condition(t, must.Get(Load(saved(t, condition(t, m).SaveWithFactor)))(t))
+	q := condition(t, testcheck.Get(Load(saved(t, condition(t, m).SaveWithFactor)))(t))
 	if f := q.Workspace().Work().Flops; f != 0 {
 		t.Errorf("%v operations though the factor is in the file", f)
 	}
-	got := must.Get(q.Predict(t.Context(), rows, 40))(t)
+	got := testcheck.Get(q.Predict(t.Context(), rows, 40))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("predictions with a stored factor differ:\n%s", diff)
 	}
@@ -148,7 +148,7 @@ func TestSaveLoad(t *testing.T) {
 // TestDamage checks that any changed bit and any lost byte of a model file is detected, in the short form two bits of each byte.
 func TestDamage(t *testing.T) {
 	var file bytes.Buffer
-	must.Do(t, newModel(t, 5).Write(&file))
+	testcheck.Do(t, newModel(t, 5).Write(&file))
 	whole := file.Bytes()
 	refused := func(what string, text []byte) {
 		t.Helper()
@@ -158,7 +158,7 @@ func TestDamage(t *testing.T) {
 	}
 	for i := range whole {
 		for bit := range 8 {
-			if !must.Long() && (i+bit)%4 != 0 {
+			if !testcheck.Long() && (i+bit)%4 != 0 {
 				continue
 			}
 			text := bytes.Clone(whole)
@@ -188,11 +188,11 @@ func TestNewerVersion(t *testing.T) {
 // CPU that wrote the file; the rest is exact.
 func loadsAs(t *testing.T, name string, fresh *Model) *Model {
 	t.Helper()
-	m := must.Get(Load("testdata/" + name + ".gpfit"))(t)
+	m := testcheck.Get(Load("testdata/" + name + ".gpfit"))(t)
 	if diff := cmp.Diff(fresh, m, cmpopts.IgnoreUnexported(Model{}), cmpopts.IgnoreFields(Model{}, "Alpha")); diff != "" {
 		t.Error(diff)
 	}
-	must.Near(t, "α", m.Alpha, fresh.Alpha, 1e-9, 1e-9)
+	testcheck.Near(t, "α", m.Alpha, fresh.Alpha, 1e-9, 1e-9)
 	return m
 }
 
@@ -250,7 +250,7 @@ func TestInvalid(t *testing.T) {
 			t.Errorf("a model with a bad %s was saved", what)
 		}
 	}
-	p := must.Get(newModel(t, 5).Condition(t.Context(), backend))(t)
+	p := testcheck.Get(newModel(t, 5).Condition(t.Context(), backend))(t)
 	defer p.Close()
 	if _, err := p.Predict(t.Context(), make([]float64, 4), 2); err == nil {
 		t.Error("rows of two features accepted for three")
@@ -272,11 +272,11 @@ func TestCoverage(t *testing.T) {
 	for range problems {
 		k := kernels[rng.IntN(len(kernels))]
 		noise := math.Exp(-4 * rng.Float64())
-		x := must.Slice(2*(n+1), func(int) float64 { return 2 * rng.NormFloat64() })
+		x := testcheck.Slice(2*(n+1), func(int) float64 { return 2 * rng.NormFloat64() })
 		prog := kerneltest.Program(t, k.text, 2)
 		variances := slices.Repeat([]float64{noise}, n+1)
-		prior := must.Get(covariance{prog, k.theta}.prior(t.Context(), kernel.NewPoints(x, n+1, 2), variances))(t)
-		sampler := must.Get(prior.Sampler())(t)
+		prior := testcheck.Get(covariance{prog, k.theta}.prior(t.Context(), kernel.NewPoints(x, n+1, 2), variances))(t)
+		sampler := testcheck.Get(prior.Sampler())(t)
 		y := mustDraw(t, sampler, 1, rng.Uint64())
 		// Use other units, to check the scaling.
 		m := &Model{
@@ -284,11 +284,11 @@ func TestCoverage(t *testing.T) {
 			Scaling: Scaling{XMean: []float64{0, 0}, XScale: []float64{1, 1}, YMean: 7, YScale: 3}, X: x[:2*n],
 		}
 		last := 7 + 3*y[n]
-		m.Y = must.Slice(n, func(i int) float64 { return 7 + 3*y[i] })
+		m.Y = testcheck.Slice(n, func(i int) float64 { return 7 + 3*y[i] })
 		m.Alpha = m.Scaling.Targets(m.Y)
-		p := must.Get(m.Condition(t.Context(), backend))(t)
-		must.Do(t, p.Workspace().Solve(t.Context(), m.Alpha, 1))
-		got := must.Get(p.Predict(t.Context(), x[2*n:], 1))(t)
+		p := testcheck.Get(m.Condition(t.Context(), backend))(t)
+		testcheck.Do(t, p.Workspace().Solve(t.Context(), m.Alpha, 1))
+		got := testcheck.Get(p.Predict(t.Context(), x[2*n:], 1))(t)
 		p.Close()
 		for i, level := range levels {
 			if lower, upper := got.Interval(level); lower[0] <= last && last <= upper[0] {
@@ -323,14 +323,14 @@ func TestOtherMethod(t *testing.T) {
 	ctx, rows := t.Context(), newRows(20)
 	m := newModel(t, 40)
 	path := saved(t, condition(t, m).SaveWithFactor)
-	loaded := must.Get(Load(path))(t)
-	other := must.Get(loaded.Condition(ctx, testmethod.New()))(t)
+	loaded := testcheck.Get(Load(path))(t)
+	other := testcheck.Get(loaded.Condition(ctx, testmethod.New()))(t)
 	defer other.Close()
 	want := predict(t, m, rows)
-	got := must.Get(other.Predict(ctx, rows, 20))(t)
+	got := testcheck.Get(other.Predict(ctx, rows, 20))(t)
 	// The condition number is near 1e4, as in TestPredict.
-	must.Near(t, "means", got.Mean, want.Mean, 1e-9, 0)
-	must.Near(t, "deviations", got.Std, want.Std, 1e-8, 0)
+	testcheck.Near(t, "means", got.Mean, want.Mean, 1e-9, 0)
+	testcheck.Near(t, "deviations", got.Std, want.Std, 1e-8, 0)
 	_, joint := other.Joint(ctx, rows, 20, JointOptions{})
 	for what, err := range map[string]error{"joint": joint, "factor": other.SaveWithFactor(path)} {
 		var unsupported *device.UnsupportedError

@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
@@ -20,7 +20,7 @@ const jointTolerance = 1e-10
 
 func condition(t testing.TB, m *Model) *Posterior {
 	t.Helper()
-	p := must.Get(m.Condition(t.Context(), backend))(t)
+	p := testcheck.Get(m.Condition(t.Context(), backend))(t)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -35,8 +35,8 @@ func TestJoint(t *testing.T) {
 	p, ref := condition(t, m), newReference(t, m)
 	marginal := predict(t, m, rows)
 	for _, observed := range []bool{false, true} {
-		joint := must.Get(p.Joint(t.Context(), rows, points, JointOptions{Observed: observed}))(t)
-		prior := must.Get(Prior(t.Context(), m, rows, points, JointOptions{Observed: observed}))(t)
+		joint := testcheck.Get(p.Joint(t.Context(), rows, points, JointOptions{Observed: observed}))(t)
+		prior := testcheck.Get(Prior(t.Context(), m, rows, points, JointOptions{Observed: observed}))(t)
 		for i := range points {
 			a := used(rows, i)
 			std := marginal.StdLatent[i]
@@ -74,7 +74,7 @@ func TestJointTooLarge(t *testing.T) {
 	if !errors.As(err, &tooLarge) || tooLarge.Need != 8e10 {
 		t.Fatalf("error %v, want a SizeError of 8e10 bytes", err)
 	}
-	must.Do(t, checkSize("the covariance", 1e6, 1<<30), checkSize("the covariance", 0x1p60, 0)) // 0: unknown
+	testcheck.Do(t, checkSize("the covariance", 1e6, 1<<30), checkSize("the covariance", 0x1p60, 0)) // 0: unknown
 }
 
 // TestDraws compares the moments of draws with the moments of their distribution. With 40,000
@@ -82,9 +82,9 @@ func TestJointTooLarge(t *testing.T) {
 func TestDraws(t *testing.T) {
 	const points, count = 6, 40000
 	m := newModel(t, 30)
-	joint := must.Get(condition(t, m).Joint(t.Context(), newRows(points), points, JointOptions{}))(t)
+	joint := testcheck.Get(condition(t, m).Joint(t.Context(), newRows(points), points, JointOptions{}))(t)
 	mean, cov := joint.Mean, slices.Clone(joint.Cov)
-	s := must.Get(joint.Sampler())(t)
+	s := testcheck.Get(joint.Sampler())(t)
 	if s.Rank != points || s.Dropped != 0 {
 		t.Errorf("rank %d, dropped %v for a regular covariance", s.Rank, s.Dropped)
 	}
@@ -118,11 +118,11 @@ func TestDraws(t *testing.T) {
 // rows so close that most variances are only rounding errors.
 func TestSemidefinite(t *testing.T) {
 	prog := kerneltest.Program(t, "rbf", 1)
-	x := must.Slice(220, func(i int) float64 { return float64(i%200) / 100 })
+	x := testcheck.Slice(220, func(i int) float64 { return float64(i%200) / 100 })
 	m := len(x)
-	joint := must.Get(covariance{prog, []float64{1, 4}}.prior(t.Context(), kernel.NewPoints(x, m, 1), nil))(t)
+	joint := testcheck.Get(covariance{prog, []float64{1, 4}}.prior(t.Context(), kernel.NewPoints(x, m, 1), nil))(t)
 	cov := slices.Clone(joint.Cov)
-	s := must.Get(joint.Sampler())(t)
+	s := testcheck.Get(joint.Sampler())(t)
 	if s.Rank > 30 || s.Rank < 8 || !(s.Dropped > 0) || s.Dropped > 4*1e-12 {
 		t.Errorf("rank %d, dropped %v", s.Rank, s.Dropped)
 	}
@@ -154,7 +154,7 @@ func TestSemidefinite(t *testing.T) {
 
 func mustDraw(t testing.TB, s *Sampler, count int, seed uint64) []float64 {
 	t.Helper()
-	return must.Get(s.Draw(count, seed))(t)
+	return testcheck.Get(s.Draw(count, seed))(t)
 }
 
 // TestPriorPieces checks rows longer than the pieces of their evaluation against
@@ -162,9 +162,9 @@ func mustDraw(t testing.TB, s *Sampler, count int, seed uint64) []float64 {
 func TestPriorPieces(t *testing.T) {
 	const m = 2*rowPiece + 7
 	prog := kerneltest.Program(t, "rbf", 1)
-	x := must.Slice(m, func(i int) float64 { return float64(i*i%977) / 100 })
+	x := testcheck.Slice(m, func(i int) float64 { return float64(i*i%977) / 100 })
 	points := kernel.NewPoints(x, m, 1)
-	joint := must.Get(covariance{prog, []float64{1.5, 4}}.prior(t.Context(), points, nil))(t)
+	joint := testcheck.Get(covariance{prog, []float64{1.5, 4}}.prior(t.Context(), points, nil))(t)
 	if joint.scale != 4 {
 		t.Errorf("largest variance %v, want 4", joint.scale)
 	}
@@ -181,19 +181,19 @@ func TestPriorPieces(t *testing.T) {
 // TestProcess checks that parameters have the values in the expression, or 1,
 // unless they are set, and that observations include noise.
 func TestProcess(t *testing.T) {
-	expr := must.Get(kernel.Parse("rbf(ard, lengthscale=[2, 3]) + matern12"))(t)
+	expr := testcheck.Get(kernel.Parse("rbf(ard, lengthscale=[2, 3]) + matern12"))(t)
 	const n, d = 4, 2
 	rows := []float64{0, 0, 1, 0.5, -1, 2, 0.3, 0.3}
-	p := must.Get(NewProcess(expr, d))(t)
+	p := testcheck.Get(NewProcess(expr, d))(t)
 	joint := func(observed bool) []float64 {
 		t.Helper()
-		j := must.Get(p.Joint(t.Context(), rows, n, observed))(t)
+		j := testcheck.Get(p.Joint(t.Context(), rows, n, observed))(t)
 		if slices.ContainsFunc(j.Mean, func(v float64) bool { return v != 0 }) {
 			t.Errorf("mean %v", j.Mean)
 		}
 		return j.Cov
 	}
-	prog := must.Get(kernel.Compile(expr, kernel.Columns(d)))(t)
+	prog := testcheck.Get(kernel.Compile(expr, kernel.Columns(d)))(t)
 	want := func(values map[string]float64) []float64 {
 		t.Helper()
 		theta := slices.Repeat([]float64{1}, prog.NumParams)
@@ -202,7 +202,7 @@ func TestProcess(t *testing.T) {
 				theta[i] = v
 			}
 		}
-		j := must.Get(covariance{prog, theta}.prior(t.Context(), kernel.NewPoints(rows, n, d), nil))(t)
+		j := testcheck.Get(covariance{prog, theta}.prior(t.Context(), kernel.NewPoints(rows, n, d), nil))(t)
 		return j.Cov
 	}
 	if got := joint(false); !slices.Equal(got, want(map[string]float64{"k1.lengthscale[0]": 2, "k1.lengthscale[1]": 3})) {
@@ -212,7 +212,7 @@ func TestProcess(t *testing.T) {
 		name  string
 		value float64
 	}{{"k1.lengthscale", 0.5}, {"k1.lengthscale[1]", 0.7}, {"k2.signal_variance", 4}, {"noise_variance", 0.25}} {
-		must.Do(t, p.Set(s.name, s.value))
+		testcheck.Do(t, p.Set(s.name, s.value))
 	}
 	cov := want(map[string]float64{"k1.lengthscale[0]": 0.5, "k1.lengthscale[1]": 0.7, "k2.signal_variance": 4})
 	if got := joint(false); !slices.Equal(got, cov) {

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/mean"
 	"gpfit/table/feature"
@@ -30,10 +30,10 @@ import (
 func writeUnchecked(t *testing.T, m *Model, version int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.gpfit")
-	f := must.Get(os.Create(path))(t)
+	f := testcheck.Get(os.Create(path))(t)
 	h := newHeader(m)
 	h.SchemaVersion = version
-	must.Do(t, errors.Join(h.write(f, nil), f.Close()))
+	testcheck.Do(t, errors.Join(h.write(f, nil), f.Close()))
 	return path
 }
 
@@ -104,18 +104,18 @@ func TestLoadClaims(t *testing.T) {
 // rewriteArchive changes the entries of a model file and gives it a valid checksum.
 func rewriteArchive(t *testing.T, path string, rewrite func(*zip.Writer, *zip.File, []byte) (string, uint16, []byte)) string {
 	t.Helper()
-	in := must.Get(zip.OpenReader(path))(t)
+	in := testcheck.Get(zip.OpenReader(path))(t)
 	defer in.Close()
-	out := must.Get(os.Create(path + ".new"))(t)
+	out := testcheck.Get(os.Create(path + ".new"))(t)
 	sum := newChecksumWriter(out)
 	w := zip.NewWriter(sum)
-	must.Do(t, w.SetComment(emptyComment))
+	testcheck.Do(t, w.SetComment(emptyComment))
 	for _, f := range in.File {
-		name, method, text := rewrite(w, f, must.Get(fs.ReadFile(in, f.Name))(t))
-		entry := must.Get(w.CreateHeader(&zip.FileHeader{Name: name, Method: method}))(t)
-		must.Get(entry.Write(text))(t)
+		name, method, text := rewrite(w, f, testcheck.Get(fs.ReadFile(in, f.Name))(t))
+		entry := testcheck.Get(w.CreateHeader(&zip.FileHeader{Name: name, Method: method}))(t)
+		testcheck.Get(entry.Write(text))(t)
 	}
-	must.Do(t, errors.Join(w.Close(), sum.finish(), out.Close()))
+	testcheck.Do(t, errors.Join(w.Close(), sum.finish(), out.Close()))
 	return path + ".new"
 }
 
@@ -194,7 +194,7 @@ func encodedModel(t testing.TB) (*Model, [][]string) {
 			fmt.Sprintf("%d,%d", i%7, i), []string{"yes", "no", "TRUE"}[i%3], e.Columns[2].Categories[rng.IntN(2)], e.Columns[3].Categories[rng.IntN(3)],
 			fmt.Sprintf("20%02d-0%d-11 0%d:30:00", rng.IntN(99), 1+i%9, i%7), fmt.Sprintf("%02d:%02d", rng.IntN(24), i),
 		}
-		x := must.Get(e.Row(row))(t)
+		x := testcheck.Get(e.Row(row))(t)
 		cells, m.X, m.Y = append(cells, row), append(m.X, x...), append(m.Y, rng.NormFloat64())
 	}
 	m.Scaling = NewScaling(StandardizeXY, m.X, m.Y, len(names))
@@ -230,7 +230,7 @@ var parts = []string{"model.json", "X.npy", "y.npy", "alpha.npy", "noise.npy", "
 // FuzzLoad checks that a file with any entries and a correct checksum is either rejected with a
 // [*FileError], or is a model that predicts and, written again, reads back unchanged.
 func FuzzLoad(f *testing.F) {
-	files := must.Get(filepath.Glob("testdata/*.gpfit"))(f)
+	files := testcheck.Get(filepath.Glob("testdata/*.gpfit"))(f)
 	if len(files) < 3 {
 		f.Fatalf("%d files", len(files))
 	}
@@ -244,19 +244,19 @@ func FuzzLoad(f *testing.F) {
 		if len(x)+len(factor) > 1<<16 {
 			return // the posterior would take too long
 		}
-		must.Do(t, os.WriteFile(path, archive(t, [][]byte{header, x, y, alpha, noise, rows, factor}), 0o600))
+		testcheck.Do(t, os.WriteFile(path, archive(t, [][]byte{header, x, y, alpha, noise, rows, factor}), 0o600))
 		fuzzguard.Run(t, func() { checkLoad(t, path) })
 	})
 }
 
 // entries returns the entries of a model file.
 func entries(t testing.TB, path string) [][]byte {
-	z := must.Get(zip.OpenReader(path))(t)
+	z := testcheck.Get(zip.OpenReader(path))(t)
 	defer z.Close()
 	out := make([][]byte, len(parts))
 	for i, name := range parts {
 		if text, err := fs.ReadFile(z, name); !errors.Is(err, fs.ErrNotExist) {
-			out[i] = must.Get(text, err)(t)
+			out[i] = testcheck.Get(text, err)(t)
 		}
 	}
 	return out
@@ -266,14 +266,14 @@ func entries(t testing.TB, path string) [][]byte {
 func archive(t testing.TB, entries [][]byte) []byte {
 	var text bytes.Buffer
 	z := zip.NewWriter(&text)
-	must.Do(t, z.SetComment(commentPrefix+strings.Repeat("0", 2*sha256.Size)))
+	testcheck.Do(t, z.SetComment(commentPrefix+strings.Repeat("0", 2*sha256.Size)))
 	for i, entry := range entries {
 		if len(entry) > 0 {
-			w := must.Get(z.CreateHeader(&zip.FileHeader{Name: parts[i], Method: zip.Store}))(t)
-			must.Get(w.Write(entry))(t)
+			w := testcheck.Get(z.CreateHeader(&zip.FileHeader{Name: parts[i], Method: zip.Store}))(t)
+			testcheck.Get(w.Write(entry))(t)
 		}
 	}
-	must.Do(t, z.Close())
+	testcheck.Do(t, z.Close())
 	body := text.Bytes()[:text.Len()-2*sha256.Size]
 	sum := sha256.Sum256(body)
 	return append(body, hex.EncodeToString(sum[:])...)
@@ -288,8 +288,8 @@ func checkLoad(t *testing.T, path string) {
 		return
 	}
 	again := path + ".again"
-	must.Do(t, m.Save(again))
-	same := must.Get(Load(again))(t)
+	testcheck.Do(t, m.Save(again))
+	same := testcheck.Get(Load(again))(t)
 	if diff := cmp.Diff(m, same, cmpopts.IgnoreUnexported(Model{}), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("saved and read again: %s", diff)
 	}

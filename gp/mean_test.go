@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -39,7 +39,7 @@ func TestUniversalKriging(t *testing.T) {
 	var hs, M, minv mat.Dense
 	hs.Mul(H.T(), &ref.inv)
 	M.Mul(&hs, H)
-	must.Do(t, minv.Inverse(&M))
+	testcheck.Do(t, minv.Inverse(&M))
 	var hy, beta, fitted, resid mat.VecDense
 	hy.MulVec(&hs, y)
 	beta.MulVec(&minv, &hy)
@@ -53,8 +53,8 @@ func TestUniversalKriging(t *testing.T) {
 	}
 	rows := newRows(points)
 	p := condition(t, m)
-	got := must.Get(p.Predict(t.Context(), rows, points))(t)
-	joint := must.Get(p.Joint(t.Context(), rows, points, JointOptions{Observed: true}))(t)
+	got := testcheck.Get(p.Predict(t.Context(), rows, points))(t)
+	joint := testcheck.Get(p.Joint(t.Context(), rows, points, JointOptions{Observed: true}))(t)
 	scale := m.Scaling.YScale * m.Scaling.YScale
 	larger := 0
 	for i := range points {
@@ -130,7 +130,7 @@ func TestUpgradeMean(t *testing.T) {
 		`{"columns": [0, 2], "mean_constant": 0.25, "mean_linear": [2, -1]}`:      0.25 + 2*3 - 5,
 		`{"columns": [0, 2], "mean_constant": 0, "mean_linear": [2, -1], "n": 7}`: 2*3 - 5,
 	} {
-		mean := must.Get(upgradeMean([]byte(text)))(t)
+		mean := testcheck.Get(upgradeMean([]byte(text)))(t)
 		if got := mean.at(kernel.NewPoints([]float64{3, 5}, 1, 2))[0]; got != want || mean.validate(2) != nil {
 			t.Errorf("%s: m(3, 5) = %v, want %v", text, got, want)
 		}
@@ -166,7 +166,7 @@ func TestRowNoise(t *testing.T) {
 		}
 		sigma.Set(i, i, sigma.At(i, i)+square*m.TrainNoise[i])
 	}
-	must.Do(t, ref.inv.Inverse(sigma))
+	testcheck.Do(t, ref.inv.Inverse(sigma))
 	rows := newRows(points)
 	p := condition(t, m)
 	known := []float64{0, 1, 2, 3, 4, 5}
@@ -180,8 +180,8 @@ func TestRowNoise(t *testing.T) {
 		"known":       {RowNoise{Known: known, DefaultGroup: "a"}, func(i int) float64 { return 0.02*square + known[i] }},
 		"known group": {RowNoise{Known: known, Group: group, DefaultGroup: "a"}, func(i int) float64 { return square*[]float64{0.02, 0.3, 0.3, 0.02, 0.02, 0.02}[i] + known[i] }},
 	} {
-		got := must.Get(p.PredictNoise(t.Context(), rows, points, c.row))(t)
-		joint := must.Get(p.Joint(t.Context(), rows, points, JointOptions{Observed: true, Noise: c.row}))(t)
+		got := testcheck.Get(p.PredictNoise(t.Context(), rows, points, c.row))(t)
+		joint := testcheck.Get(p.Joint(t.Context(), rows, points, JointOptions{Observed: true, Noise: c.row}))(t)
 		for i := range points {
 			x := used(rows, i)
 			mean, latent := ref.posteriorMean(x), ref.posteriorCov(x, x)
@@ -222,12 +222,12 @@ func TestRowNoise(t *testing.T) {
 func TestSaveNoise(t *testing.T) {
 	m := noisyModel(t, 30)
 	m.Jitter = 1e-9
-	again := must.Get(Load(saved(t, m.Save)))(t)
+	again := testcheck.Get(Load(saved(t, m.Save)))(t)
 	if diff := equalModels(m, again); diff != "" {
 		t.Errorf("saved and loaded models differ:\n%s", diff)
 	}
 	predictions := func(m *Model) *Prediction {
-		return must.Get(condition(t, m).PredictNoise(t.Context(), newRows(5), 5, RowNoise{DefaultGroup: "a"}))(t)
+		return testcheck.Get(condition(t, m).PredictNoise(t.Context(), newRows(5), 5, RowNoise{DefaultGroup: "a"}))(t)
 	}
 	if diff := cmp.Diff(predictions(m), predictions(again)); diff != "" {
 		t.Errorf("predictions differ:\n%s", diff)
@@ -308,7 +308,7 @@ func (r *reference) condition(t testing.TB, y []float64) {
 		sigma.Set(i, i, sigma.At(i, i)+r.noise)
 		r.resid.SetVec(i, y[i]-r.mean(xi))
 	}
-	must.Do(t, r.inv.Inverse(sigma))
+	testcheck.Do(t, r.inv.Inverse(sigma))
 }
 
 func (r *reference) cross(x []float64) *mat.VecDense { return r.crossOf(r.k, x) }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/mean"
 	"gpfit/method/experts"
@@ -36,7 +36,7 @@ func exampleModel(t testing.TB, text string, withMean bool) *Model {
 	if !withMean {
 		m.Mean = Mean{}
 	}
-	prog := must.Get(m.Program())(t)
+	prog := testcheck.Get(m.Program())(t)
 	m.ParameterNames, m.Theta = prog.Names(), nil
 	for i := range prog.NumParams {
 		m.Theta = append(m.Theta, 0.8+0.15*float64(i))
@@ -48,13 +48,13 @@ func exampleModel(t testing.TB, text string, withMean bool) *Model {
 // weigh sets a model's weights to Σ⁻¹(y − m(X)).
 func weigh(t testing.TB, m *Model) {
 	t.Helper()
-	p := must.Get(m.Condition(t.Context(), backend))(t)
+	p := testcheck.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
 	m.Alpha = m.Scaling.Targets(m.Y)
 	for i, v := range m.Mean.at(m.Points()) {
 		m.Alpha[i] -= v
 	}
-	must.Do(t, p.Workspace().Solve(t.Context(), m.Alpha, 1))
+	testcheck.Do(t, p.Workspace().Solve(t.Context(), m.Alpha, 1))
 }
 
 // exportKernels contain every leaf and combinations of leaves.

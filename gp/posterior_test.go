@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -19,7 +19,7 @@ import (
 func TestLeaveOneOut(t *testing.T) {
 	const n = 60
 	m := newModel(t, n)
-	got := must.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
+	got := testcheck.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
 	var squares, nlpd, total, mean float64
 	for _, y := range m.Y {
 		mean += y / n
@@ -70,9 +70,9 @@ func TestLeaveOneOutJitter(t *testing.T) {
 	m := newModel(t, 20)
 	m.NoiseVariance = 0.03
 	m.Jitter = 0.02
-	got := must.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
+	got := testcheck.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
 	m.NoiseVariance, m.Jitter = 0.05, 0
-	whole := must.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
+	whole := testcheck.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
 	for i := range got.Std {
 		want := math.Sqrt(whole.Std[i]*whole.Std[i] - 0.02*m.Scaling.YScale*m.Scaling.YScale)
 		if math.Abs(got.Std[i]-want) > 1e-12*want || got.Mean[i] != whole.Mean[i] {
@@ -85,14 +85,14 @@ func TestLeaveOneOutJitter(t *testing.T) {
 func TestLeaveOneOutLeastSquares(t *testing.T) {
 	const n = 40
 	m := leastSquaresModel(t, n)
-	got := must.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
+	got := testcheck.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
 	for i := 0; i < n; i += 3 {
 		rest := *m
 		rest.X = slices.Delete(slices.Clone(m.X), 2*i, 2*i+2)
 		rest.Y = slices.Delete(slices.Clone(m.Y), i, i+1)
 		refitLeastSquares(t, &rest)
 		p := condition(t, &rest)
-		want := must.Get(p.Predict(t.Context(), []float64{m.X[2*i], 0, m.X[2*i+1]}, 1))(t)
+		want := testcheck.Get(p.Predict(t.Context(), []float64{m.X[2*i], 0, m.X[2*i+1]}, 1))(t)
 		if math.Abs(got.Mean[i]-want.Mean[0]) > 1e-10*math.Abs(want.Mean[0]) || math.Abs(got.Std[i]-want.Std[0]) > 1e-9*want.Std[0] {
 			t.Errorf("row %d: %v ± %v, want %v ± %v", i, got.Mean[i], got.Std[i], want.Mean[0], want.Std[0])
 		}
@@ -107,7 +107,7 @@ func TestLeavePlacesOut(t *testing.T) {
 		copy(m.X[2*i:2*i+2], m.X[2*(i%16):2*(i%16)+2])
 	}
 	refitLeastSquares(t, m)
-	got := must.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
+	got := testcheck.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
 	for i := range n {
 		rest := *m
 		rest.X, rest.Y = nil, nil
@@ -117,7 +117,7 @@ func TestLeavePlacesOut(t *testing.T) {
 			}
 		}
 		refitLeastSquares(t, &rest)
-		want := must.Get(condition(t, &rest).Predict(t.Context(), []float64{m.X[2*i], 0, m.X[2*i+1]}, 1))(t)
+		want := testcheck.Get(condition(t, &rest).Predict(t.Context(), []float64{m.X[2*i], 0, m.X[2*i+1]}, 1))(t)
 		if math.Abs(got.Mean[i]-want.Mean[0]) > 1e-10*math.Abs(want.Mean[0]) || math.Abs(got.Std[i]-want.Std[0]) > 1e-9*want.Std[0] {
 			t.Errorf("row %d: %v ± %v, want %v ± %v", i, got.Mean[i], got.Std[i], want.Mean[0], want.Std[0])
 		}
@@ -132,7 +132,7 @@ func refitLeastSquares(t testing.TB, m *Model) {
 	t.Helper()
 	m.Alpha = make([]float64, m.N())
 	p := condition(t, m)
-	must.Get(p.leastSquares(t.Context()))(t)
+	testcheck.Get(p.leastSquares(t.Context()))(t)
 	m.Mean.Coefficients = p.gls.Coefficients(m.Scaling.Targets(m.Y))
 	weigh(t, m)
 }
@@ -168,18 +168,18 @@ func TestMixture(t *testing.T) {
 		if m.Noise.Column != "" {
 			noise.Known = slices.Repeat([]float64{0.4}, 9)
 		}
-		x := must.Get(NewMixture(ctx, m, backend, 0))(t)
-		means := must.Get(x.PredictMeans(ctx, rows, 9))(t)
-		got := must.Get(x.Predict(ctx, rows, 9, noise))(t)
-		again := must.Get(x.Predict(ctx, rows, 9, noise))(t) // makes the factors that it keeps
-		third := must.Get(x.Predict(ctx, rows, 9, noise))(t)
+		x := testcheck.Get(NewMixture(ctx, m, backend, 0))(t)
+		means := testcheck.Get(x.PredictMeans(ctx, rows, 9))(t)
+		got := testcheck.Get(x.Predict(ctx, rows, 9, noise))(t)
+		again := testcheck.Get(x.Predict(ctx, rows, 9, noise))(t) // makes the factors that it keeps
+		third := testcheck.Get(x.Predict(ctx, rows, 9, noise))(t)
 		for target := range got {
 			for _, other := range []*Prediction{again[target], third[target]} {
 				if !slices.Equal(other.Mean, got[target].Mean) || !slices.Equal(other.Std, got[target].Std) || !slices.Equal(other.StdLatent, got[target].StdLatent) {
 					t.Errorf("%s: a later prediction differs", name)
 				}
 			}
-			if !slices.Equal(means[target], got[target].Mean) || !slices.Equal(must.Get(x.PredictMeans(ctx, rows, 9))(t)[target], means[target]) {
+			if !slices.Equal(means[target], got[target].Mean) || !slices.Equal(testcheck.Get(x.PredictMeans(ctx, rows, 9))(t)[target], means[target]) {
 				t.Errorf("%s: means alone differ: %v, %v", name, means[target], got[target].Mean)
 			}
 		}
@@ -190,13 +190,13 @@ func TestMixture(t *testing.T) {
 				t.Errorf("known variance %v, want %v", one.TrainNoise[3]-one.NoiseVariance, m.TrainNoise[3]-m.NoiseVariance)
 			}
 			if m.Noise.WeightColumn != "" {
-				must.Within(t, one.TrainNoise[3]*4, one.NoiseVariance, 1e-15, "noise of weight 4")
-				if noise := must.Get(RowNoise{Weight: []float64{0, 1, 4}}.Variances(one, 3))(t); noise[0] != one.NoiseVariance || noise[1] != noise[0] || noise[2] != noise[0]/4 {
+				testcheck.Within(t, one.TrainNoise[3]*4, one.NoiseVariance, 1e-15, "noise of weight 4")
+				if noise := testcheck.Get(RowNoise{Weight: []float64{0, 1, 4}}.Variances(one, 3))(t); noise[0] != one.NoiseVariance || noise[1] != noise[0] || noise[2] != noise[0]/4 {
 					t.Errorf("noise of the weights 0, 1 and 4: %v", noise)
 				}
 			}
-			p := must.Get(one.Condition(ctx, backend))(t)
-			part := must.Get(p.PredictTargets(ctx, rows, 9, noise))(t)
+			p := testcheck.Get(one.Condition(ctx, backend))(t)
+			part := testcheck.Get(p.PredictTargets(ctx, rows, 9, noise))(t)
 			p.Close()
 			parts = append(parts, part)
 		}
@@ -229,20 +229,20 @@ func TestMixture(t *testing.T) {
 func TestPredictAverages(t *testing.T) {
 	rows := newRows(9)
 	m := withDraws(newModel(t, 30), 4)
-	x := must.Get(NewMixture(t.Context(), m, backend, MostDraws))(t)
+	x := testcheck.Get(NewMixture(t.Context(), m, backend, MostDraws))(t)
 	defer x.Close()
-	p := must.Get(m.Condition(t.Context(), backend))(t)
+	p := testcheck.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
-	own := must.Get(p.Predict(t.Context(), rows, 9))(t)
-	got := must.Get(Predict(t.Context(), p, rows, 9, RowNoise{}))(t)
-	if d := cmp.Diff(must.Get(x.Predict(t.Context(), rows, 9, RowNoise{}))(t), got); d != "" || len(got[0].Parts) != 4 {
+	own := testcheck.Get(p.Predict(t.Context(), rows, 9))(t)
+	got := testcheck.Get(Predict(t.Context(), p, rows, 9, RowNoise{}))(t)
+	if d := cmp.Diff(testcheck.Get(x.Predict(t.Context(), rows, 9, RowNoise{}))(t), got); d != "" || len(got[0].Parts) != 4 {
 		t.Errorf("%d draws: %s", len(got[0].Parts), d)
 	}
-	if d := cmp.Diff(own, must.Get(p.Predict(t.Context(), rows, 9))(t)); d != "" {
+	if d := cmp.Diff(own, testcheck.Get(p.Predict(t.Context(), rows, 9))(t)); d != "" {
 		t.Error(d)
 	}
 	m.Draws = nil
-	if got = must.Get(Predict(t.Context(), p, rows, 9, RowNoise{}))(t); got[0].Parts != nil {
+	if got = testcheck.Get(Predict(t.Context(), p, rows, 9, RowNoise{}))(t); got[0].Parts != nil {
 		t.Error("an average without draws")
 	}
 }
@@ -251,7 +251,7 @@ func TestPredictAverages(t *testing.T) {
 func TestMixtureLimit(t *testing.T) {
 	m := withDraws(newModel(t, 20), 10)
 	for limit, want := range map[int][]int{0: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1: {5}, 2: {2, 7}, 5: {1, 3, 5, 7, 9}, 99: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
-		x := must.Get(NewMixture(t.Context(), m, backend, limit))(t)
+		x := testcheck.Get(NewMixture(t.Context(), m, backend, limit))(t)
 		if d := cmp.Diff(want, x.use); d != "" {
 			t.Errorf("limit %d: %s", limit, d)
 		}
@@ -265,12 +265,12 @@ func TestMixtureLimit(t *testing.T) {
 // TestDrawsFile checks that draws are read back, as version 4, and that impossible ones are refused.
 func TestDrawsFile(t *testing.T) {
 	m := withDraws(newModel(t, 12), 4)
-	got, info := must.Get2(Inspect(saved(t, m.Save)))(t)
+	got, info := testcheck.Get2(Inspect(saved(t, m.Save)))(t)
 	if d := cmp.Diff(m.Draws, got.Draws); d != "" || info.SchemaVersion != 4 {
 		t.Errorf("version %d\n%s", info.SchemaVersion, d)
 	}
 	weighted := withDraws(variants(t, 12)["weights"], 4)
-	if got, info := must.Get2(Inspect(saved(t, weighted.Save)))(t); info.SchemaVersion != 7 || got.Noise.WeightColumn != "w" {
+	if got, info := testcheck.Get2(Inspect(saved(t, weighted.Save)))(t); info.SchemaVersion != 7 || got.Noise.WeightColumn != "w" {
 		t.Errorf("weights with draws: version %d, %+v", info.SchemaVersion, got.Noise)
 	}
 	for name, spoil := range map[string]func(d *Draws){
@@ -297,9 +297,9 @@ func TestRelevanceByPredictions(t *testing.T) {
 	}
 	models["targets"] = settled(t, variants(t, 30)["targets"])
 	for what, m := range models {
-		got := must.Get(Relevance(t.Context(), m, 0))(t)
-		must.Near(t, what, got, relevanceByPredictions(t, m), 1e-9, 1e-9)
-		blocks := must.Get(newRowPairs(m).onHost(t.Context(), 0, 1))(t)
+		got := testcheck.Get(Relevance(t.Context(), m, 0))(t)
+		testcheck.Near(t, what, got, relevanceByPredictions(t, m), 1e-9, 1e-9)
+		blocks := testcheck.Get(newRowPairs(m).onHost(t.Context(), 0, 1))(t)
 		if !slices.Equal(blocks, got) {
 			t.Errorf("%s: relevance %v with a block for each column, %v with one", what, blocks, got)
 		}
@@ -327,7 +327,7 @@ func relevanceByPredictions(t *testing.T, m *Model) []float64 {
 			changed[c] = row(pair[1])[c]
 			rows = append(append(rows, row(pair[0])...), changed...)
 		}
-		parts := must.Get(condition(t, m).PredictTargets(t.Context(), rows, 2*len(pairs), RowNoise{}))(t)
+		parts := testcheck.Get(condition(t, m).PredictTargets(t.Context(), rows, 2*len(pairs), RowNoise{}))(t)
 		for k, part := range parts {
 			sum := 0.0
 			for i := range pairs {
@@ -370,7 +370,7 @@ func TestRelevancePairs(t *testing.T) {
 func TestRelevanceThreads(t *testing.T) {
 	m := exampleModel(t, "rbf", false)
 	var running, most atomic.Int64
-	if err := must.Get(m.covariance())(t).eachRow(t.Context(), 2, 40, func(*kernel.Evaluator, []float64, int) {
+	if err := testcheck.Get(m.covariance())(t).eachRow(t.Context(), 2, 40, func(*kernel.Evaluator, []float64, int) {
 		now := running.Add(1)
 		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 		}
@@ -379,7 +379,7 @@ func TestRelevanceThreads(t *testing.T) {
 	}); err != nil || most.Load() > 2 {
 		t.Errorf("%d rows at a time on 2 threads, error %v", most.Load(), err)
 	}
-	want := must.Get(Relevance(t.Context(), m, 1))(t)
+	want := testcheck.Get(Relevance(t.Context(), m, 1))(t)
 	if got, err := Relevance(t.Context(), m, 3); err != nil || !slices.Equal(got, want) {
 		t.Errorf("relevance %v on 3 threads, %v on one, error %v", got, want, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -24,8 +24,8 @@ func TestTerms(t *testing.T) {
 		t.Fatalf("terms %+v", terms)
 	}
 	rows := newRows(len(meanFunction))
-	want := must.Slice(len(meanFunction), func(i int) float64 { return ref.mean(used(rows, i)) })
-	must.Near(t, "mean function", meanFunction, want, 1e-13, 0)
+	want := testcheck.Slice(len(meanFunction), func(i int) float64 { return ref.mean(used(rows, i)) })
+	testcheck.Near(t, "mean function", meanFunction, want, 1e-13, 0)
 }
 
 // checkTerms compares the terms of a prediction with the reference, within tolerances in
@@ -34,7 +34,7 @@ func checkTerms(t *testing.T, m *Model, ref *reference, meanTol, stdTol float64)
 	t.Helper()
 	const points = 10
 	rows := newRows(points)
-	terms, meanFunction = must.Get2(condition(t, m).Terms(t.Context(), rows, points))(t)
+	terms, meanFunction = testcheck.Get2(condition(t, m).Terms(t.Context(), rows, points))(t)
 	whole := predict(t, m, rows)
 	for i := range points {
 		x, sum := used(rows, i), meanFunction[i]
@@ -72,11 +72,11 @@ func TestTermPaths(t *testing.T) {
 	} {
 		m := exampleModel(t, text, false)
 		rows := newRows(4)
-		terms, sum := must.Get2(condition(t, m).Terms(t.Context(), rows, 4))(t)
+		terms, sum := testcheck.Get2(condition(t, m).Terms(t.Context(), rows, 4))(t)
 		for _, term := range terms {
 			floats.Add(sum, term.Mean)
 		}
-		must.Near(t, "sum of the terms of "+text, sum, predict(t, m, rows).Mean, 1e-12, 0)
+		testcheck.Near(t, "sum of the terms of "+text, sum, predict(t, m, rows).Mean, 1e-12, 0)
 		if !slices.EqualFunc(terms, want, func(term TermPrediction, path string) bool { return term.Path == path }) {
 			t.Errorf("%s: terms %+v, want %s", text, terms, want)
 		}
@@ -101,7 +101,7 @@ func TestMeanGradient(t *testing.T) {
 	rows := newRows(points)
 	for what, m := range models {
 		p := condition(t, m)
-		grad := must.Get(p.MeanGradient(t.Context(), rows, points))(t)
+		grad := testcheck.Get(p.MeanGradient(t.Context(), rows, points))(t)
 		for i := range points {
 			if grad[3*i+1] != 0 {
 				t.Errorf("%s: derivative %v by the unused feature", what, grad[3*i+1])
@@ -148,7 +148,7 @@ func TestGradientStd(t *testing.T) {
 			}
 			continue
 		}
-		must.Do(t, err)
+		testcheck.Do(t, err)
 		if got[1] != 0 {
 			t.Errorf("%s: deviation %v of the derivative by the unused feature", what, got[1])
 		}
@@ -159,7 +159,7 @@ func TestGradientStd(t *testing.T) {
 			pair := slices.Concat(row, row)
 			pair[c] -= step
 			pair[3+c] += step
-			j := must.Get(p.Joint(ctx, pair, 2, JointOptions{}))(t)
+			j := testcheck.Get(p.Joint(ctx, pair, 2, JointOptions{}))(t)
 			want := math.Sqrt(max(j.Cov[0]-2*j.Cov[1]+j.Cov[3], 0)) / (2 * step)
 			if unit := m.Scaling.YScale / m.Scaling.XScale[c/2]; math.Abs(got[c]-want) > 3e-3*want+1e-4*unit {
 				t.Errorf("%s, feature %d: deviation of the derivative %v, from a difference %v", what, c, got[c], want)
@@ -178,7 +178,7 @@ func bayesianRegression(t *testing.T, x *mat.Dense, y []float64, prior []float64
 	for i, v := range prior {
 		a.Set(i, i, a.At(i, i)+1/v)
 	}
-	must.Do(t, inv.Inverse(&a))
+	testcheck.Do(t, inv.Inverse(&a))
 	var b, w mat.VecDense
 	b.MulVec(x.T(), mat.NewVecDense(len(y), y))
 	b.ScaleVec(1/noise, &b)
@@ -278,8 +278,8 @@ func ridge(t *testing.T, x *mat.Dense, y []float64, lambda float64, w *mat.VecDe
 		stacked.Set(n+i, i, math.Sqrt(lambda))
 	}
 	var want mat.VecDense
-	must.Do(t, want.SolveVec(stacked, target))
-	must.Near(t, "weights", w.RawVector().Data, want.RawVector().Data, 0, 1e-12)
+	testcheck.Do(t, want.SolveVec(stacked, target))
+	testcheck.Near(t, "weights", w.RawVector().Data, want.RawVector().Data, 0, 1e-12)
 }
 
 // TestWeightsBeside checks that the posterior of a linear term's weights agrees with the
@@ -296,7 +296,7 @@ func TestWeightsBeside(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", what, weights, err)
 		}
 		rows := newRows(5)
-		terms, _ := must.Get2(p.Terms(t.Context(), rows, 5))(t)
+		terms, _ := testcheck.Get2(p.Terms(t.Context(), rows, 5))(t)
 		s := m.Scaling
 		for _, w := range weights {
 			term, columns := terms[1], []int{0}
@@ -343,7 +343,7 @@ func TestWeightsOfFeatures(t *testing.T) {
 			x.SetRow(i, want.phi(m.X[2*i]-s.XMean[0], m.X[2*i+1]-s.XMean[1]))
 		}
 		copy(prior, w.PriorVariance)
-		y := must.Slice(n, func(i int) float64 { return m.Y[i] - s.YMean })
+		y := testcheck.Slice(n, func(i int) float64 { return m.Y[i] - s.YMean })
 		mean, cov := bayesianRegression(t, x, y, prior, m.NoiseVariance*s.YScale*s.YScale)
 		for i := range k {
 			// Differences are in units of the weights' deviations, which the

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/internal/transform"
 )
 
@@ -37,48 +37,48 @@ func TestTransformed(t *testing.T) {
 		of := m.Scaling.Transform
 		rows := newRows(points)
 		p, q := condition(t, m), condition(t, twin)
-		got, want := must.Get(p.Predict(t.Context(), rows, points))(t), must.Get(q.Predict(t.Context(), rows, points))(t)
+		got, want := testcheck.Get(p.Predict(t.Context(), rows, points))(t), testcheck.Get(q.Predict(t.Context(), rows, points))(t)
 		lower, upper := got.Interval(0.5)
 		below, above := want.Interval(0.5)
 		for i := range points {
 			mean, std := of.Moments(want.Mean[i], want.Std[i])
-			must.Within(t, got.Mean[i], mean, 1e-9*math.Abs(mean), "%s: mean", kind)
-			must.Within(t, got.Std[i], std, 1e-7*std, "%s: deviation", kind)
-			must.Within(t, got.Lower95[i], of.Inverse(want.Lower95[i]), 1e-9*math.Abs(mean), "%s: lower bound", kind)
-			must.Within(t, lower[i], of.Inverse(below[i]), 1e-9*math.Abs(mean), "%s: lower quartile", kind)
-			must.Within(t, upper[i], of.Inverse(above[i]), 1e-9*math.Abs(mean), "%s: upper quartile", kind)
+			testcheck.Within(t, got.Mean[i], mean, 1e-9*math.Abs(mean), "%s: mean", kind)
+			testcheck.Within(t, got.Std[i], std, 1e-7*std, "%s: deviation", kind)
+			testcheck.Within(t, got.Lower95[i], of.Inverse(want.Lower95[i]), 1e-9*math.Abs(mean), "%s: lower bound", kind)
+			testcheck.Within(t, lower[i], of.Inverse(below[i]), 1e-9*math.Abs(mean), "%s: lower quartile", kind)
+			testcheck.Within(t, upper[i], of.Inverse(above[i]), 1e-9*math.Abs(mean), "%s: upper quartile", kind)
 			y := mean + std/3
-			must.Within(t, got.Density(i).NegLog(y), want.Density(i).NegLog(of.Forward(y))-of.LogSlope(y), 1e-8, "%s: density", kind)
+			testcheck.Within(t, got.Density(i).NegLog(y), want.Density(i).NegLog(of.Forward(y))-of.LogSlope(y), 1e-8, "%s: density", kind)
 		}
 		function, _ := got.Between(2, 5).Function(0.9)
 		latent, _ := want.Between(2, 5).Function(0.9)
-		must.Within(t, function[1], of.Inverse(latent[1]), 1e-9*math.Abs(function[1]), "%s: bound of the function", kind)
-		means := must.Get(m.Means(t.Context(), backend))(t)
-		must.Near(t, "means alone", must.Get(means.PredictMeans(t.Context(), rows, points))(t)[0], got.Mean, 1e-12, 0)
-		must.Do(t, means.Close())
-		left, other := must.Get(p.LeaveOneOut(t.Context()))(t), must.Get(q.LeaveOneOut(t.Context()))(t)
+		testcheck.Within(t, function[1], of.Inverse(latent[1]), 1e-9*math.Abs(function[1]), "%s: bound of the function", kind)
+		means := testcheck.Get(m.Means(t.Context(), backend))(t)
+		testcheck.Near(t, "means alone", testcheck.Get(means.PredictMeans(t.Context(), rows, points))(t)[0], got.Mean, 1e-12, 0)
+		testcheck.Do(t, means.Close())
+		left, other := testcheck.Get(p.LeaveOneOut(t.Context()))(t), testcheck.Get(q.LeaveOneOut(t.Context()))(t)
 		volume := 0.0
 		for i, y := range m.Y {
 			mean, std := of.Moments(other.Mean[i], other.Std[i])
-			must.Within(t, left.Mean[i], mean, 1e-8*math.Abs(mean), "%s: mean without row %d", kind, i)
-			must.Within(t, left.Std[i], std, 1e-6*std, "%s: deviation without row %d", kind, i)
-			must.Within(t, left.Standardized[i], other.Standardized[i], 1e-7, "%s: standardized residual", kind)
-			must.Within(t, left.LogDensity[i], other.LogDensity[i]+of.LogSlope(y), 1e-7, "%s: density without row %d", kind, i)
+			testcheck.Within(t, left.Mean[i], mean, 1e-8*math.Abs(mean), "%s: mean without row %d", kind, i)
+			testcheck.Within(t, left.Std[i], std, 1e-6*std, "%s: deviation without row %d", kind, i)
+			testcheck.Within(t, left.Standardized[i], other.Standardized[i], 1e-7, "%s: standardized residual", kind)
+			testcheck.Within(t, left.LogDensity[i], other.LogDensity[i]+of.LogSlope(y), 1e-7, "%s: density without row %d", kind, i)
 			volume += of.LogSlope(y)
 		}
-		must.Within(t, m.NLML+n*math.Log(m.Scaling.Unit()), twin.NLML+n*math.Log(twin.Scaling.YScale)-volume, 1e-9*math.Abs(volume), "%s: likelihood", kind)
+		testcheck.Within(t, m.NLML+n*math.Log(m.Scaling.Unit()), twin.NLML+n*math.Log(twin.Scaling.YScale)-volume, 1e-9*math.Abs(volume), "%s: likelihood", kind)
 		draws := func(p *Posterior) []float64 {
-			j := must.Get(p.Joint(t.Context(), rows, points, JointOptions{Observed: true}))(t)
-			return must.Get(must.Get(j.Sampler())(t).Draw(3, 7))(t)
+			j := testcheck.Get(p.Joint(t.Context(), rows, points, JointOptions{Observed: true}))(t)
+			return testcheck.Get(testcheck.Get(j.Sampler())(t).Draw(3, 7))(t)
 		}
 		for i, v := range draws(q) {
-			must.Within(t, draws(p)[i], of.Inverse(v), 1e-6*math.Abs(of.Inverse(v)), "%s: draw", kind)
+			testcheck.Within(t, draws(p)[i], of.Inverse(v), 1e-6*math.Abs(of.Inverse(v)), "%s: draw", kind)
 		}
 		_, _, terms := p.Terms(t.Context(), rows, points)
 		_, slopes := p.MeanGradient(t.Context(), rows, points)
 		_, weights := p.Weights(t.Context())
 		for _, err := range []error{terms, slopes, weights} {
-			must.Fail[*device.UnsupportedError](t, err, "target-transform "+string(kind), "belong to the transformed target")
+			testcheck.Fail[*device.UnsupportedError](t, err, "target-transform "+string(kind), "belong to the transformed target")
 		}
 	}
 }
@@ -88,38 +88,38 @@ func TestTransformedExtension(t *testing.T) {
 	whole, _ := transformedModel(t, transform.BoxCox, 40)
 	part, add := addition(t, whole, 6)
 	p, e, err := condition(t, part).Extend(t.Context(), backend, add)
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	defer p.Close()
-	must.Within(t, p.Whole().NLML, whole.NLML, 1e-8*math.Abs(whole.NLML), "likelihood of all rows")
-	must.Near(t, "α", p.Whole().Alpha, whole.Alpha, 1e-7, 1e-7)
-	predicted := must.Get(condition(t, part).Predict(t.Context(), add.X, add.N))(t)
+	testcheck.Within(t, p.Whole().NLML, whole.NLML, 1e-8*math.Abs(whole.NLML), "likelihood of all rows")
+	testcheck.Near(t, "α", p.Whole().Alpha, whole.Alpha, 1e-7, 1e-7)
+	predicted := testcheck.Get(condition(t, part).Predict(t.Context(), add.X, add.N))(t)
 	squares, nlpd := 0.0, 0.0
 	for i, y := range add.Y {
 		squares += (y - predicted.Mean[i]) * (y - predicted.Mean[i]) / 6
 		nlpd += predicted.Density(i).NegLog(y) / 6
 	}
-	must.Within(t, e.Targets[0].RMSE, math.Sqrt(squares), 1e-7, "RMSE of new rows")
-	must.Within(t, e.Targets[0].NLPD, nlpd, 1e-7, "NLPD of new rows")
+	testcheck.Within(t, e.Targets[0].RMSE, math.Sqrt(squares), 1e-7, "RMSE of new rows")
+	testcheck.Within(t, e.Targets[0].NLPD, nlpd, 1e-7, "NLPD of new rows")
 }
 
 // TestTransformedDraws compares a mixture with its draws, each a model of its own.
 func TestTransformedDraws(t *testing.T) {
 	m, _ := transformedModel(t, transform.YeoJohnson, 30)
 	m.Draws = &Draws{Method: "laplace", Theta: [][]float64{m.Theta, m.Theta}, Noise: [][]float64{{0.05}, {0.2}}, Lambda: []float64{0.4, 1.6}}
-	mixture := must.Get(NewMixture(t.Context(), m, backend, 0))(t)
+	mixture := testcheck.Get(NewMixture(t.Context(), m, backend, 0))(t)
 	defer mixture.Close()
 	rows := newRows(4)
-	got := must.Get(mixture.Predict(t.Context(), rows, 4, RowNoise{}))(t)[0]
+	got := testcheck.Get(mixture.Predict(t.Context(), rows, 4, RowNoise{}))(t)[0]
 	for k, part := range got.Parts {
 		one := *m
 		one.Draws, one.NoiseVariance, one.Scaling.Transform = nil, m.Draws.Noise[k][0], m.Scaling.Transform.With(m.Draws.Lambda[k])
 		want := predict(t, settled(t, &one), rows)
-		must.Near(t, "mean of a part", part.Mean, want.Mean, 1e-9, 0)
-		must.Near(t, "upper bound of a part", part.Upper95, want.Upper95, 1e-9, 0)
+		testcheck.Near(t, "mean of a part", part.Mean, want.Mean, 1e-9, 0)
+		testcheck.Near(t, "upper bound of a part", part.Upper95, want.Upper95, 1e-9, 0)
 	}
 	path := filepath.Join(t.TempDir(), "m.gpfit")
-	must.Do(t, m.Save(path))
-	if d := cmp.Diff(m, must.Get(Load(path))(t), cmpopts.IgnoreUnexported(Model{})); d != "" {
+	testcheck.Do(t, m.Save(path))
+	if d := cmp.Diff(m, testcheck.Get(Load(path))(t), cmpopts.IgnoreUnexported(Model{})); d != "" {
 		t.Error(d)
 	}
 }
@@ -128,12 +128,12 @@ func TestTransformedDraws(t *testing.T) {
 func TestTransformedFile(t *testing.T) {
 	fresh, _ := transformedModel(t, transform.BoxCox, 12)
 	m, info, err := Inspect("testdata/v7_transform.gpfit")
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	if info.SchemaVersion != 7 || newHeader(newModel(t, 5)).SchemaVersion != 2 {
 		t.Errorf("version %d with a transform", info.SchemaVersion)
 	}
-	must.Within(t, m.Scaling.Transform.Lambda, fresh.Scaling.Transform.Lambda, 1e-6, "lambda")
-	must.Near(t, "predictions", predict(t, m, newRows(3)).Mean, predict(t, fresh, newRows(3)).Mean, 1e-6, 0)
+	testcheck.Within(t, m.Scaling.Transform.Lambda, fresh.Scaling.Transform.Lambda, 1e-6, "lambda")
+	testcheck.Near(t, "predictions", predict(t, m, newRows(3)).Mean, predict(t, fresh, newRows(3)).Mean, 1e-6, 0)
 	for what, change := range map[string]func(*Model){
 		"kind":    func(m *Model) { m.Scaling.Transform.Kind = "cube" },
 		"lambda":  func(m *Model) { m.Scaling.Transform.Lambda = 3 },

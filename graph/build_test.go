@@ -13,7 +13,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/graph"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/mean"
 )
 
@@ -103,13 +103,13 @@ func TestTiedErrors(t *testing.T) {
 }
 
 func knownNoise(n int) []float64 {
-	return must.Slice(n, func(i int) float64 { return 0.05 * float64(i%4) })
+	return testcheck.Slice(n, func(i int) float64 { return 0.05 * float64(i%4) })
 }
 
-func groupsOf(n int) []int { return must.Slice(n, func(i int) int { return (i * i) % 5 % 3 }) }
+func groupsOf(n int) []int { return testcheck.Slice(n, func(i int) int { return (i * i) % 5 % 3 }) }
 
 func weightsOf(n int) []float64 {
-	return must.Slice(n, func(i int) float64 { return 0.3 + 0.7*float64(i%6) })
+	return testcheck.Slice(n, func(i int) float64 { return 0.3 + 0.7*float64(i%6) })
 }
 
 var noises = map[string]func(s *graph.Spec){
@@ -171,7 +171,7 @@ func TestNoise(t *testing.T) {
 			}
 			sigma := dense(f, math.Exp(z[0]), math.Exp(z[1]), variance)
 			var inv mat.Dense
-			must.Do(t, inv.Inverse(sigma))
+			testcheck.Do(t, inv.Inverse(sigma))
 			y := mat.NewVecDense(n, f.spec.Y)
 			logDet, _ := mat.LogDet(sigma)
 			want := mat.Inner(y, &inv, y)/2 + logDet/2 + n/2.*math.Log(2*math.Pi)
@@ -315,10 +315,10 @@ func TestGLS(t *testing.T) {
 		h.SetRow(i, []float64{x, x * x, 1})
 	}
 	var inv, m, covariance, hs mat.Dense
-	must.Do(t, inv.Inverse(sigma))
+	testcheck.Do(t, inv.Inverse(sigma))
 	hs.Mul(h.T(), &inv)
 	m.Mul(&hs, h)
-	must.Do(t, covariance.Inverse(&m))
+	testcheck.Do(t, covariance.Inverse(&m))
 	y := mat.NewVecDense(n, f.spec.Y)
 	var beta, r, hy, hb, alpha mat.VecDense
 	hy.MulVec(&hs, y)
@@ -338,7 +338,7 @@ func TestGLS(t *testing.T) {
 		t.Errorf("data fit %v, want %v", terms.DataFit, fit)
 	}
 	b, c := f.obj.Mean()
-	must.Near(t, "β", b, beta.RawVector().Data, tol, 0)
+	testcheck.Near(t, "β", b, beta.RawVector().Data, tol, 0)
 	for j := range 3 {
 		for k := range 3 {
 			scale := math.Sqrt(covariance.At(j, j) * covariance.At(k, k))
@@ -348,7 +348,7 @@ func TestGLS(t *testing.T) {
 		}
 	}
 	_, _, a := f.obj.Theta()
-	must.Near(t, "α", a, alpha.RawVector().Data, 0, 1e-10*mat.Norm(&alpha, math.Inf(1)))
+	testcheck.Near(t, "α", a, alpha.RawVector().Data, 0, 1e-10*mat.Norm(&alpha, math.Inf(1)))
 	// With the coefficients as parameters at β̂, the value and the gradient by θ
 	// are the same, and the gradient by β is zero.
 	free := newFixture(t, "rbf", n, 2, freeMean("poly(2, dims=0)"))
@@ -357,7 +357,7 @@ func TestGLS(t *testing.T) {
 	if math.Abs(v-got) > tol*math.Abs(got) {
 		t.Errorf("NLML %v, with β̂ as parameters %v", got, v)
 	}
-	must.Near(t, "gradient with β̂ as parameters", grad, slices.Concat(glsGrad, make([]float64, 3)), 1e-9, 1e-9)
+	testcheck.Near(t, "gradient with β̂ as parameters", grad, slices.Concat(glsGrad, make([]float64, 3)), 1e-9, 1e-9)
 }
 
 // TestGLSWork checks that the coefficients cost right-hand sides but no factorization.
@@ -386,7 +386,7 @@ func TestGLSCondition(t *testing.T) {
 	for i := range f.spec.Mean { // nearly equal functions
 		f.spec.Mean[i] = mean.Function{Group: mean.Bump, Index: i, Centre: 1e-9 * float64(i), Width: 1}
 	}
-	_, err := must.Get(graph.Build(f.ws, f.spec))(t).Value(t.Context(), []float64{0, 0, 0})
+	_, err := testcheck.Get(graph.Build(f.ws, f.spec))(t).Value(t.Context(), []float64{0, 0, 0})
 	if !errors.As(err, new(*mean.ConditionError)) || !device.IsNotPD(err) {
 		t.Errorf("error %v, want a ConditionError", err)
 	}
@@ -402,7 +402,7 @@ func TestTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			extra := func(s *graph.Spec, k int) []float64 {
-				return must.Slice(n, func(i int) float64 { return math.Cos(float64(k*i)) + s.X.Column(0)[i] })
+				return testcheck.Slice(n, func(i int) float64 { return math.Cos(float64(k*i)) + s.X.Column(0)[i] })
 			}
 			f := newFixture(t, "rbf(ard)", n, 2, func(s *graph.Spec) {
 				change(s)
@@ -432,7 +432,7 @@ func TestTargets(t *testing.T) {
 			if math.Abs(v-sum) > 1e-12*math.Abs(sum) || math.Abs(terms.NLML()-v) > 1e-12*math.Abs(v) {
 				t.Errorf("objective %v, sum over targets %v", v, sum)
 			}
-			must.Near(t, "gradient", grad, sumGrad, 1e-10, 1e-10)
+			testcheck.Near(t, "gradient", grad, sumGrad, 1e-10, 1e-10)
 		})
 	}
 	f := newFixture(t, "rbf", n, 2, freeMean("constant"))

@@ -12,7 +12,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"gpfit/graph"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/method/markov"
@@ -31,7 +31,7 @@ var curvatureCases = map[string]struct {
 	}},
 	"coefficients": {[]string{"rbf(ard)"}, func(_ *testing.T, s *graph.Spec) { freeMean("linear")(s) }},
 	"targets": {[]string{"rbf(ard)"}, func(t *testing.T, s *graph.Spec) {
-		s.Y = append(s.Y, must.Slice(len(s.Y), func(i int) float64 { return math.Cos(s.Y[i]) - s.X.X[i] })...)
+		s.Y = append(s.Y, testcheck.Slice(len(s.Y), func(i int) float64 { return math.Cos(s.Y[i]) - s.X.X[i] })...)
 		freeMean("constant")(s)
 		s.MeanFree = false
 	}},
@@ -49,13 +49,13 @@ var curvatureCases = map[string]struct {
 		}}
 	}},
 	"groups of noise": {[]string{"rbf(ard)", "linear + rbf"}, func(t *testing.T, s *graph.Spec) {
-		s.Noise = graph.NoiseModel{Labels: []string{"a", "b"}, Group: must.Slice(s.X.N, func(i int) int { return i % 3 / 2 })}
+		s.Noise = graph.NoiseModel{Labels: []string{"a", "b"}, Group: testcheck.Slice(s.X.N, func(i int) int { return i % 3 / 2 })}
 	}},
 	"known noise": {[]string{"rbf"}, func(t *testing.T, s *graph.Spec) {
-		s.Noise.Known = must.Slice(s.X.N, func(i int) float64 { return 0.1 * float64(i%4) })
+		s.Noise.Known = testcheck.Slice(s.X.N, func(i int) float64 { return 0.1 * float64(i%4) })
 	}},
 	"weights": {[]string{"rbf"}, func(t *testing.T, s *graph.Spec) {
-		s.Noise = graph.NoiseModel{Labels: []string{"a", "b"}, Group: must.Slice(s.X.N, func(i int) int { return i % 2 }), Weights: must.Slice(s.X.N, func(i int) float64 { return 0.5 + float64(i%3) })}
+		s.Noise = graph.NoiseModel{Labels: []string{"a", "b"}, Group: testcheck.Slice(s.X.N, func(i int) int { return i % 2 }), Weights: testcheck.Slice(s.X.N, func(i int) float64 { return 0.5 + float64(i%3) })}
 		s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){"noise_variance[b]": graph.Tied("signal_variance")}
 	}},
 	"transform": {[]string{"rbf(ard)", "linear"}, func(t *testing.T, s *graph.Spec) {
@@ -64,7 +64,7 @@ var curvatureCases = map[string]struct {
 	}},
 	"transform, least squares": {[]string{"rbf(ard)"}, func(t *testing.T, s *graph.Spec) {
 		withTransform(transform.BoxCox, withMean("linear"))(s)
-		s.Noise = graph.NoiseModel{Labels: []string{"a", "b"}, Group: must.Slice(s.X.N, func(i int) int { return i % 3 / 2 })}
+		s.Noise = graph.NoiseModel{Labels: []string{"a", "b"}, Group: testcheck.Slice(s.X.N, func(i int) int { return i % 3 / 2 })}
 	}},
 	"no noise": {[]string{"matern12"}, func(t *testing.T, s *graph.Spec) { s.Noise.None = true }},
 }
@@ -114,9 +114,9 @@ func (f *fixture) differences(t *testing.T, z []float64) (h []float64, size floa
 func TestHessian(t *testing.T) {
 	eachCurvature(t, 30, func(t *testing.T, x *fixture, z []float64) {
 		_, grad := x.gradient(t, z)
-		got := must.Get(x.obj.Curvature(t.Context(), true))(t)
+		got := testcheck.Get(x.obj.Curvature(t.Context(), true))(t)
 		want, size := x.differences(t, z)
-		must.Near(t, "Hessian", got, want, 0, 1e-4*size)
+		testcheck.Near(t, "Hessian", got, want, 0, 1e-4*size)
 		if _, again := x.gradient(t, z); !slices.Equal(again, grad) {
 			t.Errorf("the gradient is %v afterwards, before %v", again, grad)
 		}
@@ -126,7 +126,7 @@ func TestHessian(t *testing.T) {
 // TestHessianByDifferences is TestHessian for a method that forms Σ quickly, whose traces come from
 // differences.
 func TestHessianByDifferences(t *testing.T) {
-	method := must.Get(markov.Method().Backends(backend.Capabilities().Devices))(t)[0]
+	method := testcheck.Get(markov.Method().Backends(backend.Capabilities().Devices))(t)[0]
 	texts := map[string]string{"kernels": "matern52(dims=1) + linear(dims=1)*matern12(dims=1)", "functions": "matern32(dims=1) + matern52(dims=1)", "no noise": "matern12(dims=1)"}
 	for name, c := range curvatureCases {
 		if name == "priors" || name == "ties" {
@@ -138,13 +138,13 @@ func TestHessianByDifferences(t *testing.T) {
 					c.change(t, s)
 				}
 			})
-			x.ws = must.Get(method.NewWorkspace(t.Context(), x.spec.X))(t)
-			x.obj = must.Get(graph.Build(x.ws, x.spec))(t)
+			x.ws = testcheck.Get(method.NewWorkspace(t.Context(), x.spec.X))(t)
+			x.obj = testcheck.Get(graph.Build(x.ws, x.spec))(t)
 			z := x.z(1)
 			_, grad := x.gradient(t, z)
-			got := must.Get(x.obj.Curvature(t.Context(), true))(t)
+			got := testcheck.Get(x.obj.Curvature(t.Context(), true))(t)
 			want, size := x.differences(t, z)
-			must.Near(t, "Hessian", got, want, 0, 1e-5*size)
+			testcheck.Near(t, "Hessian", got, want, 0, 1e-5*size)
 			if _, again := x.gradient(t, z); !slices.Equal(again, grad) {
 				t.Errorf("the gradient is %v afterwards, before %v", again, grad)
 			}
@@ -160,7 +160,7 @@ func TestAverageInformation(t *testing.T) {
 		}
 		x.gradient(t, z)
 		_, _, alpha := x.obj.Theta()
-		got := must.Get(x.obj.Curvature(t.Context(), false))(t)
+		got := testcheck.Get(x.obj.Curvature(t.Context(), false))(t)
 		p, n := len(z), x.spec.X.N
 		sigma := func(z []float64) *mat.Dense {
 			x.value(t, z)
@@ -176,14 +176,14 @@ func TestAverageInformation(t *testing.T) {
 		}
 		var inverse, projection mat.Dense
 		at := sigma(z)
-		must.Do(t, inverse.Inverse(at))
+		testcheck.Do(t, inverse.Inverse(at))
 		projection.CloneFrom(&inverse)
 		if len(x.spec.Mean) > 0 {
 			h := mat.NewDense(len(x.spec.Mean), n, x.spec.Mean.Evaluate(x.spec.X)) // Hᵀ
 			var sh, m, b mat.Dense
 			sh.Mul(&inverse, h.T())
 			m.Mul(h, &sh)
-			must.Do(t, b.Solve(&m, sh.T()))
+			testcheck.Do(t, b.Solve(&m, sh.T()))
 			m.Reset()
 			m.Mul(&sh, &b)
 			projection.Sub(&projection, &m)
@@ -210,7 +210,7 @@ func TestAverageInformation(t *testing.T) {
 				size = max(size, want[i*p+j])
 			}
 		}
-		must.Near(t, "average information", got, want, 0, 1e-7*size)
+		testcheck.Near(t, "average information", got, want, 0, 1e-7*size)
 	})
 }
 
@@ -220,9 +220,9 @@ func TestHessianProbes(t *testing.T) {
 	x := newFixture(t, "rbf(ard)", 300, 3, nil)
 	z := x.z(1)
 	x.gradient(t, z)
-	got := must.Get(x.obj.Curvature(t.Context(), true))(t)
+	got := testcheck.Get(x.obj.Curvature(t.Context(), true))(t)
 	want, size := x.differences(t, z)
-	must.Near(t, "Hessian", got, want, 0.05, 0.02*size)
+	testcheck.Near(t, "Hessian", got, want, 0.05, 0.02*size)
 }
 
 // TestCancelledCurvature checks that the objective forms Σ again after second derivatives were
@@ -237,5 +237,5 @@ func TestCancelledCurvature(t *testing.T) {
 		t.Fatalf("the error of a cancelled call is %v", err)
 	}
 	x.value(t, z)
-	must.Get(x.obj.LeaveOneOut(t.Context()))(t)
+	testcheck.Get(x.obj.LeaveOneOut(t.Context()))(t)
 }

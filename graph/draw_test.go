@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"gpfit/graph"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func drawn(t *testing.T, kernel string, evaluate bool, change func(*graph.Spec)) string {
@@ -20,7 +20,7 @@ func drawn(t *testing.T, kernel string, evaluate bool, change func(*graph.Spec))
 		f.gradient(t, f.z(1))
 	}
 	var b bytes.Buffer
-	must.Do(t, f.obj.WriteDOT(&b))
+	testcheck.Do(t, f.obj.WriteDOT(&b))
 	return b.String()
 }
 

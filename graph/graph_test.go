@@ -15,7 +15,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/graph"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
@@ -37,32 +37,32 @@ func newFixture(t testing.TB, text string, n, d int, change func(*graph.Spec)) *
 	t.Helper()
 	prog := kerneltest.Program(t, text, d)
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
-	rows := must.Slice(n*d, func(int) float64 { return rng.NormFloat64() })
-	y := must.Slice(n, func(i int) float64 { return math.Sin(2*rows[i*d]) + 0.3*rng.NormFloat64() })
+	rows := testcheck.Slice(n*d, func(int) float64 { return rng.NormFloat64() })
+	y := testcheck.Slice(n, func(i int) float64 { return math.Sin(2*rows[i*d]) + 0.3*rng.NormFloat64() })
 	f := &fixture{spec: graph.Spec{Program: prog, X: kernel.NewPoints(rows, n, d), Y: y}}
 	if change != nil {
 		change(&f.spec)
 	}
-	f.ws = must.Get(backend.NewWorkspace(t.Context(), f.spec.X))(t)
-	f.obj = must.Get(graph.Build(f.ws, f.spec))(t)
+	f.ws = testcheck.Get(backend.NewWorkspace(t.Context(), f.spec.X))(t)
+	f.obj = testcheck.Get(graph.Build(f.ws, f.spec))(t)
 	t.Cleanup(func() { f.ws.Close() })
 	return f
 }
 
 func (f *fixture) z(seed uint64) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	return must.Slice(len(f.obj.Names()), func(int) float64 { return 0.4 * rng.NormFloat64() })
+	return testcheck.Slice(len(f.obj.Names()), func(int) float64 { return 0.4 * rng.NormFloat64() })
 }
 
 func (f *fixture) value(t testing.TB, z []float64) float64 {
 	t.Helper()
-	return must.Get(f.obj.Value(t.Context(), z))(t)
+	return testcheck.Get(f.obj.Value(t.Context(), z))(t)
 }
 
 func (f *fixture) gradient(t testing.TB, z []float64) (float64, []float64) {
 	t.Helper()
 	grad := make([]float64, len(z))
-	v := must.Get(f.obj.ValueGradient(t.Context(), z, grad))(t)
+	v := testcheck.Get(f.obj.ValueGradient(t.Context(), z, grad))(t)
 	return v, grad
 }
 
@@ -121,14 +121,14 @@ func TestValue(t *testing.T) {
 		t.Fatalf("parameters %s, want %s", names, want)
 	}
 	theta := []float64{math.Exp(z[0]), math.Exp(z[1]), math.Exp(z[2])}
-	ws := must.Get(backend.NewWorkspace(t.Context(), f.spec.X))(t)
+	ws := testcheck.Get(backend.NewWorkspace(t.Context(), f.spec.X))(t)
 	ctx := t.Context()
-	must.Do(t, ws.Form(ctx, f.spec.Program, theta, []float64{math.Exp(z[3])}))
-	r := must.Slice(90, func(i int) float64 {
+	testcheck.Do(t, ws.Form(ctx, f.spec.Program, theta, []float64{math.Exp(z[3])}))
+	r := testcheck.Slice(90, func(i int) float64 {
 		return f.spec.Y[i] - z[6] - z[4]*f.spec.X.Column(0)[i] - z[5]*f.spec.X.Column(1)[i]
 	})
 	alpha := append([]float64(nil), r...)
-	must.Do(t, ws.Solve(ctx, alpha, 1))
+	testcheck.Do(t, ws.Solve(ctx, alpha, 1))
 	logDet, _, _ := ws.LogDet()
 	fit := floats.Dot(r, alpha)
 	if want := fit/2 + logDet/2 + 45*math.Log(2*math.Pi); math.Abs(got-want) > 1e-12*math.Abs(want) {
@@ -175,7 +175,7 @@ func TestDerived(t *testing.T) {
 		t.Errorf("tied %v, untied %v", v, w)
 	}
 	want := []float64{fullGrad[0] + fullGrad[2], fullGrad[1] + 2*fullGrad[4], fullGrad[3]}
-	must.Near(t, "gradient", grad, want, 1e-10, 1e-10)
+	testcheck.Near(t, "gradient", grad, want, 1e-10, 1e-10)
 }
 
 func TestPrior(t *testing.T) {
@@ -316,7 +316,7 @@ func benchmark(b *testing.B, run func(f *fixture, z []float64)) {
 // and without the graph; the difference is the graph's overhead.
 func BenchmarkGraph(b *testing.B) {
 	grad := make([]float64, 3)
-	benchmark(b, func(f *fixture, z []float64) { must.Get(f.obj.ValueGradient(b.Context(), z, grad))(b) })
+	benchmark(b, func(f *fixture, z []float64) { testcheck.Get(f.obj.ValueGradient(b.Context(), z, grad))(b) })
 }
 
 func BenchmarkDirect(b *testing.B) {

@@ -10,7 +10,7 @@ import (
 
 	"gpfit/graph"
 	"gpfit/internal/matrixrows"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // placeEnds are the ends of places of one to five rows.
@@ -60,11 +60,11 @@ func TestLeavePlacesOut(t *testing.T) {
 		})
 		mixed.value(t, z)
 		for what, f := range map[string]*fixture{"in order": folds, "mixed": mixed} {
-			got := must.Get(f.obj.LeavePlacesOut(t.Context()))(t)
+			got := testcheck.Get(f.obj.LeavePlacesOut(t.Context()))(t)
 			// Both invert matrices of condition 1e3.
-			must.Within(t, got.Density, density, 1e-10*math.Abs(density), name+", "+what)
+			testcheck.Within(t, got.Density, density, 1e-10*math.Abs(density), name+", "+what)
 			for k, want := range squares {
-				must.Within(t, got.Squares[k], want, 1e-10*want, name+", "+what+", squares")
+				testcheck.Within(t, got.Squares[k], want, 1e-10*want, name+", "+what+", squares")
 			}
 			if got.Places != len(placeEnds) {
 				t.Errorf("%d places", got.Places)
@@ -78,7 +78,7 @@ func TestLeavePlacesOut(t *testing.T) {
 func TestLeavePlacesOutAlone(t *testing.T) {
 	f := newFixture(t, "matern32", 40, 2, nil)
 	f.value(t, f.z(1))
-	rows, places := must.Get(f.obj.LeaveOneOut(t.Context()))(t), must.Get(f.obj.LeavePlacesOut(t.Context()))(t)
+	rows, places := testcheck.Get(f.obj.LeaveOneOut(t.Context()))(t), testcheck.Get(f.obj.LeavePlacesOut(t.Context()))(t)
 	if places.Density != rows.Density || places.Squares[0] != rows.Squares[0] || places.Places != 0 {
 		t.Errorf("%+v, by rows %+v", places, rows)
 	}
@@ -91,7 +91,7 @@ func TestLeavePlacesOutAlone(t *testing.T) {
 		}
 	})
 	f.value(t, f.z(1))
-	if cost := f.work(func() { must.Get(f.obj.LeavePlacesOut(t.Context()))(t) }); !(cost > 0.5 && cost < 2) {
+	if cost := f.work(func() { testcheck.Get(f.obj.LeavePlacesOut(t.Context()))(t) }); !(cost > 0.5 && cost < 2) {
 		t.Errorf("%.2f n³ operations", cost)
 	}
 }
@@ -107,7 +107,7 @@ func TestLeavePlacesOutInterpolating(t *testing.T) {
 	})
 	z := []float64{-0.5, 0.1, math.Log(1e-9)}
 	f.value(t, z)
-	got := must.Get(f.obj.LeavePlacesOut(t.Context()))(t)
+	got := testcheck.Get(f.obj.LeavePlacesOut(t.Context()))(t)
 	// One row stands for the rows of a place, with their noise divided by their number, so that
 	// the reference inverts matrices of condition 1e3 or so.
 	sigma := dense(f, math.Exp(z[0]), math.Exp(z[1]), func(int) float64 { return 0 })
@@ -133,5 +133,5 @@ func TestLeavePlacesOutInterpolating(t *testing.T) {
 		want += rows * density(d, []float64{v[0] - 1e-9/rows + 1e-9})
 		first = end
 	}
-	must.Within(t, got.Density, want, 1e-6*math.Abs(want), "density")
+	testcheck.Within(t, got.Density, want, 1e-6*math.Abs(want), "density")
 }

@@ -10,7 +10,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 	"gpfit/mean"
@@ -20,29 +20,29 @@ import (
 func TestAgainstTapeMachine(t *testing.T) {
 	prog := kerneltest.Program(t, "rbf(ard) + matern32", 2)
 	x := kernel.NewPoints([]float64{0, 1, 2, 3, 1, 5, -1, 0, 0.5, 0.25}, 5, 2)
-	backend := must.Get(cpu.New(device.Options{}))(t)
-	ws := must.Get(backend.NewWorkspace(t.Context(), x))(t)
+	backend := testcheck.Get(cpu.New(device.Options{}))(t)
+	ws := testcheck.Get(backend.NewWorkspace(t.Context(), x))(t)
 	defer ws.Close()
-	line := must.Get(mean.Parse("linear", nil))(t)
-	basis := must.Get(line.Basis(x, nil))(t)
-	o := must.Get(Build(ws, Spec{
+	line := testcheck.Get(mean.Parse("linear", nil))(t)
+	basis := testcheck.Get(line.Basis(x, nil))(t)
+	o := testcheck.Get(Build(ws, Spec{
 		Program: prog, X: x, Y: []float64{1, -1, 2, 0, 1}, Mean: basis, MeanFree: true,
 		Prior: func(n Nodes) (*gorgonia.Node, error) { return gorgonia.Square(n.Log["noise_variance"]) },
 	}))(t)
-	z := must.Slice(len(o.Names()), func(i int) float64 { return 0.1 * float64(i) })
+	z := testcheck.Slice(len(o.Names()), func(i int) float64 { return 0.1 * float64(i) })
 	grad := make([]float64, len(z))
 	for round := range 3 {
 		z[0] = float64(round) / 3
-		f := must.Get(o.ValueGradient(t.Context(), z, grad))(t)
+		f := testcheck.Get(o.ValueGradient(t.Context(), z, grad))(t)
 		o.solver.formed = false // so that the other machine does the work
 		vm := gorgonia.NewTapeMachine(o.graph)
-		must.Do(t, vm.RunAll())
+		testcheck.Do(t, vm.RunAll())
 		if g, err := scalar(o.cost.Value()); err != nil || g != f {
 			t.Errorf("value %v, on Gorgonia's machine %v (%v)", f, g, err)
 		}
 		for i, v := range o.vars {
-			g := must.Get(numbers(o.grads[i].Value()))(t)
-			must.Near(t, "gradient by "+v.elements[0], grad[v.offset:v.offset+len(g)], g, 1e-13, 1e-13)
+			g := testcheck.Get(numbers(o.grads[i].Value()))(t)
+			testcheck.Near(t, "gradient by "+v.elements[0], grad[v.offset:v.offset+len(g)], g, 1e-13, 1e-13)
 		}
 		vm.Close()
 	}
@@ -60,8 +60,8 @@ func TestPanicInOp(t *testing.T) {
 		solver: &solver{ctx: t.Context()}, name: "Panic", inputs: []hm.Type{tensor.Float64}, shape: tensor.ScalarShape(),
 		do: func([]gorgonia.Value) (gorgonia.Value, error) { panic("bang") },
 	}}
-	out := must.Get(gorgonia.ApplyOp(op, in))(t)
-	m := must.Get(newMachine(g, gorgonia.Nodes{out}))(t)
+	out := testcheck.Get(gorgonia.ApplyOp(op, in))(t)
+	m := testcheck.Get(newMachine(g, gorgonia.Nodes{out}))(t)
 	if err := m.run(); err == nil || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("error %v, want the panic", err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/graph"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/mean"
 )
 
@@ -39,7 +39,7 @@ func leftOut(t *testing.T, f *fixture, sigma *mat.SymDense, beta []float64) (dev
 }
 
 // singles returns the ends of n folds of one row.
-func singles(n int) []int { return must.Slice(n, func(i int) int { return i + 1 }) }
+func singles(n int) []int { return testcheck.Slice(n, func(i int) int { return i + 1 }) }
 
 func predictFold(t *testing.T, sigma *mat.SymDense, h *mat.Dense, y, beta []float64, q, first, end int) (deviations, variances []float64) {
 	n := len(y)
@@ -58,12 +58,12 @@ func predictFold(t *testing.T, sigma *mat.SymDense, h *mat.Dense, y, beta []floa
 		}
 	}
 	var inverse, solved, information, covariance mat.Dense
-	must.Do(t, inverse.Inverse(a))
+	testcheck.Do(t, inverse.Inverse(a))
 	coefficients := mat.NewVecDense(max(q, 1), nil)
 	if q > 0 {
 		solved.Mul(&inverse, rows)
 		information.Mul(rows.T(), &solved)
-		must.Do(t, covariance.Inverse(&information))
+		testcheck.Do(t, covariance.Inverse(&information))
 		if beta != nil {
 			coefficients = mat.NewVecDense(q, beta)
 		} else {
@@ -228,7 +228,7 @@ func TestSquaredErrorScale(t *testing.T) {
 	f := newFixture(t, "rbf", 50, 2, func(s *graph.Spec) { s.LeaveOneOut, s.SquaredError = true, true })
 	z := f.z(2)
 	_, grad := f.gradient(t, z)
-	squares := func() []float64 { return must.Get(f.obj.LeaveOneOut(t.Context()))(t).Squares }
+	squares := func() []float64 { return testcheck.Get(f.obj.LeaveOneOut(t.Context()))(t).Squares }
 	before := squares()
 	deviations, variances := leftOut(t, f, dense(f, math.Exp(z[0]), math.Exp(z[1]), func(int) float64 { return math.Exp(z[2]) }), nil)
 	s := 0.0
@@ -326,7 +326,7 @@ func TestFoldsOfOneRow(t *testing.T) {
 			if !(math.Abs(got-want) <= 1e-10*scale) {
 				t.Errorf("%v with folds of one row, leave-one-out %v", got, want)
 			}
-			must.Near(t, "gradient", grad, slopes, 0, 1e-10*scale)
+			testcheck.Near(t, "gradient", grad, slopes, 0, 1e-10*scale)
 		}
 	}
 }
@@ -370,7 +370,7 @@ func TestFoldErrors(t *testing.T) {
 	}
 	spec := f.spec
 	spec.LeaveOneOut, spec.Folds = true, []int{10, n}
-	obj := must.Get(graph.Build(inexact{f.ws}, spec))(t)
+	obj := testcheck.Get(graph.Build(inexact{f.ws}, spec))(t)
 	if _, err := obj.Value(t.Context(), f.z(1)); !errors.As(err, new(*device.UnsupportedError)) {
 		t.Errorf("error %v, want an UnsupportedError", err)
 	}

@@ -9,12 +9,12 @@ import (
 
 	"gpfit/graph"
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func mustPrior(t testing.TB, text string) graph.Prior {
 	t.Helper()
-	return must.Get(graph.ParsePrior(text))(t)
+	return testcheck.Get(graph.ParsePrior(text))(t)
 }
 
 // TestLogDensity compares with scipy.stats 1.15.3 at 0.03, 0.7, 1 and 4.5

@@ -12,7 +12,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/graph"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -34,7 +34,7 @@ var identityModels = map[string]func(*graph.Spec){
 	"plain":   nil,
 	"targets": func(s *graph.Spec) { s.Y = append(append([]float64(nil), s.Y...), s.X.X[:s.X.N]...) },
 	"known": func(s *graph.Spec) {
-		s.Noise.Known = must.Slice(s.X.N, func(i int) float64 { return 0.01 * float64(1+i%7) })
+		s.Noise.Known = testcheck.Slice(s.X.N, func(i int) float64 { return 0.01 * float64(1+i%7) })
 	},
 	"mean": func(s *graph.Spec) {
 		withMean("linear")(s)
@@ -55,7 +55,7 @@ func TestIdentity(t *testing.T) {
 			z := f.z(3)
 			grad := make([]float64, len(z))
 			for _, w := range []wrong{{f.ws, 0, 0}, {f.ws, 1e-6, 0}, {f.ws, 0, 1e-6}} {
-				obj := must.Get(graph.Build(w, f.spec))(t)
+				obj := testcheck.Get(graph.Build(w, f.spec))(t)
 				_, err := obj.ValueGradient(t.Context(), z, grad)
 				isWrong := w.inverse != 0 || w.gradient != 0
 				// The last parameter of some kernels is not part of the identity.
@@ -103,7 +103,7 @@ func TestIdentityOfHardProblems(t *testing.T) {
 // the point is infeasible. With more noise the same error is the device's.
 func TestIdentityWithoutDigits(t *testing.T) {
 	f := newFixture(t, "linear", 48, 1, func(s *graph.Spec) { s.Y = s.X.X })
-	obj := must.Get(graph.Build(wrong{f.ws, 100, 0}, f.spec))(t)
+	obj := testcheck.Get(graph.Build(wrong{f.ws, 100, 0}, f.spec))(t)
 	for noise, infeasible := range map[float64]bool{5e-15: true, 1e-12: false} {
 		z := f.at(math.Log(noise), 0)
 		f.gradient(t, z)
@@ -162,7 +162,7 @@ func TestInexactMethod(t *testing.T) {
 	if e := f.obj.Terms().LogDetStdErr; e != 0 {
 		t.Errorf("standard error %v of an exact method", e)
 	}
-	obj := must.Get(graph.Build(inexact{f.ws}, f.spec))(t)
+	obj := testcheck.Get(graph.Build(inexact{f.ws}, f.spec))(t)
 	got, err := obj.Value(ctx, z)
 	if err != nil || math.Abs(got-want-0.15) > 1e-10*math.Abs(want) {
 		t.Errorf("value %v, exactly %v, error %v", got, want, err)
@@ -172,7 +172,7 @@ func TestInexactMethod(t *testing.T) {
 	}
 	_, scored := obj.LeaveOneOut(ctx)
 	f.spec.LeaveOneOut = true
-	obj = must.Get(graph.Build(inexact{f.ws}, f.spec))(t)
+	obj = testcheck.Get(graph.Build(inexact{f.ws}, f.spec))(t)
 	_, minimized := obj.ValueGradient(ctx, z, make([]float64, len(z)))
 	for what, err := range map[string]error{"score": scored, "objective": minimized} {
 		var unsupported *device.UnsupportedError

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/graph"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/internal/transform"
 )
 
@@ -46,10 +46,10 @@ func TestTransform(t *testing.T) {
 		var chol mat.Cholesky
 		chol.Factorize(dense(f, 0.8, 1.4, func(int) float64 { return 0.1 }))
 		var alpha mat.VecDense
-		must.Do(t, chol.SolveVecTo(&alpha, mat.NewVecDense(40, r)))
+		testcheck.Do(t, chol.SolveVecTo(&alpha, mat.NewVecDense(40, r)))
 		want := mat.Dot(mat.NewVecDense(40, r), &alpha)/2 + chol.LogDet()/2 + 20*math.Log(2*math.Pi) - volume
-		must.Within(t, f.value(t, z), want, 1e-12*math.Abs(want), "%s: objective", kind)
-		must.Within(t, f.obj.Terms().NLML(), want, 1e-12*math.Abs(want), "%s: terms", kind)
+		testcheck.Within(t, f.value(t, z), want, 1e-12*math.Abs(want), "%s: objective", kind)
+		testcheck.Within(t, f.obj.Terms().NLML(), want, 1e-12*math.Abs(want), "%s: terms", kind)
 		for _, mean := range []func(*graph.Spec){func(*graph.Spec) {}, freeMean("linear"), withMean("constant"),
 			func(s *graph.Spec) { s.LeaveOneOut = true }, func(s *graph.Spec) { s.LeaveOneOut, s.SquaredError = true, true },
 			func(s *graph.Spec) { s.LeaveOneOut, s.Folds = true, []int{11, 25, 40} }} {
@@ -68,7 +68,7 @@ func TestTransformLeftOut(t *testing.T) {
 	f := newFixture(t, "rbf", 30, 1, withTransform(transform.BoxCox, func(s *graph.Spec) { s.LeaveOneOut, s.Folds = true, []int{11, 30} }))
 	z := []float64{math.Log(0.8), math.Log(1.4), math.Log(0.1), 0.3}
 	f.value(t, z)
-	for _, out := range []graph.LeftOut{f.obj.FoldScores(), must.Get(f.obj.LeaveOneOut(t.Context()))(t), must.Get(f.obj.LeavePlacesOut(t.Context()))(t)} {
-		must.Within(t, density(out.Errors, out.Variances)+f.obj.Terms().Jacobian, out.Density, 1e-10, "density of left-out rows")
+	for _, out := range []graph.LeftOut{f.obj.FoldScores(), testcheck.Get(f.obj.LeaveOneOut(t.Context()))(t), testcheck.Get(f.obj.LeavePlacesOut(t.Context()))(t)} {
+		testcheck.Within(t, density(out.Errors, out.Variances)+f.obj.Terms().Jacobian, out.Density, 1e-10, "density of left-out rows")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"gpfit/graph"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel/symbolic"
 )
 
@@ -73,7 +73,7 @@ func TestTwin(t *testing.T) {
 					if alone := f.value(t, z); !(math.Abs(got-want) <= tol) || alone != got {
 						t.Errorf("value %v with gradient, %v alone; on dense matrices %v", got, alone, want)
 					}
-					must.Near(t, "gradient", grad, wantGrad, 0, tol)
+					testcheck.Near(t, "gradient", grad, wantGrad, 0, tol)
 				}
 			})
 		}
@@ -123,7 +123,7 @@ func (w *twin) finish(k *gorgonia.Node, y []float64) {
 	fit := gorgonia.Must(gorgonia.Sum(w.hadamard(gorgonia.Must(gorgonia.ApplyOp(denseInverse, sigma)), outer)))
 	terms := w.add(fit, gorgonia.Must(gorgonia.ApplyOp(denseLogDet, sigma)))
 	w.cost = w.add(w.mul(w.number(0.5), terms), w.number(float64(w.n)/2*math.Log(2*math.Pi)))
-	w.grads = must.Get(gorgonia.Grad(w.cost, w.inputs...))(w.t)
+	w.grads = testcheck.Get(gorgonia.Grad(w.cost, w.inputs...))(w.t)
 }
 
 // gradient evaluates the graph on Gorgonia's machine.
@@ -135,8 +135,8 @@ func (w *twin) gradient(z []float64) (float64, []float64) {
 	vm := gorgonia.NewTapeMachine(w.graph)
 	symbolic.Building.Unlock()
 	defer vm.Close()
-	must.Do(w.t, vm.RunAll())
-	grad := must.Slice(len(z), func(i int) float64 { return w.grads[i].Value().Data().(float64) })
+	testcheck.Do(w.t, vm.RunAll())
+	grad := testcheck.Slice(len(z), func(i int) float64 { return w.grads[i].Value().Data().(float64) })
 	return w.cost.Value().Data().(float64), grad
 }
 
@@ -150,7 +150,7 @@ func (w *twin) XX(n *gorgonia.Node, err error) *gorgonia.Node {
 
 // matrix adds a matrix of data.
 func (w *twin) matrix(at func(i, j int) float64) *gorgonia.Node {
-	x := must.Slice(w.n*w.n, func(i int) float64 { return at(i/w.n, i%w.n) })
+	x := testcheck.Slice(w.n*w.n, func(i int) float64 { return at(i/w.n, i%w.n) })
 	w.numbers++
 	return gorgonia.NewMatrix(w.graph, tensor.Float64, gorgonia.WithShape(w.n, w.n), gorgonia.WithName(fmt.Sprint("matrix ", w.numbers)),
 		gorgonia.WithValue(tensor.New(tensor.WithShape(w.n, w.n), tensor.WithBacking(x))))

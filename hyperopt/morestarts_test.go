@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // shaped is a table with one parameter and an objective that may depend on the number of rows.
@@ -64,7 +64,7 @@ func misleading(rows int) *shaped {
 func tuneMisled(t *testing.T, n int, s Settings) (*Result, int64) {
 	t.Helper()
 	p := misleading(n)
-	r := must.Get(Tune(t.Context(), p, s, nil))(t)
+	r := testcheck.Get(Tune(t.Context(), p, s, nil))(t)
 	if int64(r.FullSize.Value) != p.full.Load() {
 		t.Errorf("%+v evaluations over all rows, the objective counts %d", r.FullSize, p.full.Load())
 	}
@@ -143,7 +143,7 @@ func pit(_ int, x float64) (f, slope float64) {
 // TestLower checks that a fit descends from a point that it met below its end.
 func TestLower(t *testing.T) {
 	p := &shaped{table{n: 100, starts: [][]float64{{-1.2}}}, 1.2, pit}
-	r := must.Get(Tune(t.Context(), p, Settings{Restarts: 1, Coarse: CoarseOff}, nil))(t)
+	r := testcheck.Get(Tune(t.Context(), p, Settings{Restarts: 1, Coarse: CoarseOff}, nil))(t)
 	if math.Abs(r.X[0]) > 1e-3 || !(r.F < -7.9) || len(r.Optima) == 0 || r.Optima[0].F != r.F || r.BestStart != 2 {
 		t.Errorf("ends at %v, %v: optima %+v", r.X, r.F, r.Optima)
 	}
@@ -182,24 +182,24 @@ func TestAlternatives(t *testing.T) {
 func TestBeyond(t *testing.T) {
 	p := &table{n: 10}
 	u := &finals{tuner: &tuner{problem: p, params: p.Parameters(), plan: plan{rows: p.n}, result: &Result{}}}
-	o := must.Get(p.Open(t.Context(), 0, nil))(t)
+	o := testcheck.Get(p.Open(t.Context(), 0, nil))(t)
 	defer o.Close()
 	ev := descent.NewOracle(o, nil)
 	end := func(z float64) descent.StartResult {
 		x := []float64{z, -2, 0.25}
-		return descent.StartResult{X: x, F: must.Get(ev.Value(t.Context(), x))(t)}
+		return descent.StartResult{X: x, F: testcheck.Get(ev.Value(t.Context(), x))(t)}
 	}
 	u.result.Starts = []descent.StartResult{end(9), end(4), end(3)}
 	u.result.StartResult = u.result.Starts[2]
 	for range 2 { // steps of 0.2, 0.4 … 3.2 times the distance from the next end; 6.4 is too far
-		c := must.Get(u.lowestBeyond(t.Context(), ev))(t)
+		c := testcheck.Get(u.lowestBeyond(t.Context(), ev))(t)
 		if math.Abs(c.Z[0]+0.2) > 1e-12 || c.F != end(c.Z[0]).F || c.Z[1] != -2 {
 			t.Errorf("%+v", c)
 		}
 		u.result.Starts = append(u.result.Starts, descent.StartResult{F: -1}) // without a point
 	}
 	u.result.Starts = u.result.Starts[2:]
-	if c := must.Get(u.lowestBeyond(t.Context(), ev))(t); c.F != u.result.F || c.Z[0] != 3 {
+	if c := testcheck.Get(u.lowestBeyond(t.Context(), ev))(t); c.F != u.result.F || c.Z[0] != 3 {
 		t.Errorf("without another end %+v", c)
 	}
 }

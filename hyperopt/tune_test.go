@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // table is a problem of n rows whose objective is a sum over them: Σ ½c_i(z₀−a_i)²
@@ -120,7 +120,7 @@ func (s *part) f(z, g []float64) float64 {
 
 func tune(t *testing.T, p *table, s Settings) *Result {
 	t.Helper()
-	r := must.Get(Tune(t.Context(), p, s, nil))(t)
+	r := testcheck.Get(Tune(t.Context(), p, s, nil))(t)
 	starts := 1 + s.Restarts
 	if p.starts != nil {
 		starts = max(1+leastFinals, starts)
@@ -132,7 +132,7 @@ func tune(t *testing.T, p *table, s Settings) *Result {
 }
 
 func steps(r *Result) []string {
-	return must.Slice(len(r.Path), func(i int) string { return r.Path[i].Step })
+	return testcheck.Slice(len(r.Path), func(i int) string { return r.Path[i].Step })
 }
 
 // TestTune checks that tuning by stages, by halves or directly ends at a minimum over all rows,

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"pgregory.net/rapid"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // algebraTol bounds the differences of expressions that differ only in the order of
@@ -27,8 +27,8 @@ func pairValues(p *Program, theta []float64, x, y *Points) []float64 {
 	return out
 }
 
-func compile(t must.Test, e Expr, labels []int) *Program {
-	return must.Get(Compile(e, labels))(t)
+func compile(t testcheck.Test, e Expr, labels []int) *Program {
+	return testcheck.Get(Compile(e, labels))(t)
 }
 
 // reorder maps the θ of one program to another's by the names that rename returns.
@@ -58,8 +58,8 @@ func swapOperands(name string) string {
 	return name
 }
 
-func sameValues(t must.Reporter, what string, a, b []float64) {
-	must.Near(t, what, b, a, 0, algebraTol*floats.Norm(a, math.Inf(1)))
+func sameValues(t testcheck.Reporter, what string, a, b []float64) {
+	testcheck.Near(t, what, b, a, 0, algebraTol*floats.Norm(a, math.Inf(1)))
 }
 
 // TestAlgebra checks identities that hold for every kernel: sums and products commute, products
@@ -77,7 +77,7 @@ func TestAlgebra(t *testing.T) {
 			pairValues(swapped, reorder(t, sum, swapped, theta, swapOperands), x, y))
 
 		// A sum is the sum of its terms.
-		terms := must.Get(Terms(Sum{a, b}, Columns(d)))(t)
+		terms := testcheck.Get(Terms(Sum{a, b}, Columns(d)))(t)
 		total := make([]float64, x.N*y.N)
 		seen := map[int]bool{}
 		for _, term := range terms {
@@ -104,7 +104,7 @@ func TestAlgebra(t *testing.T) {
 		if last := fg.Params[len(fg.Params)-1]; last.Kind == Variance {
 			theta[last.Offset] *= 3
 			floats.Scale(3, want)
-			must.Near(t, "three times the variance of "+fg.Text, pairValues(fg, theta, x, y), want, algebraTol, 0)
+			testcheck.Near(t, "three times the variance of "+fg.Text, pairValues(fg, theta, x, y), want, algebraTol, 0)
 		}
 		if setsScale(f) || setsScale(g) || setsScale(h) {
 			return
@@ -128,7 +128,7 @@ func TestAlgebra(t *testing.T) {
 			}
 			value[path+q] = theta[i]
 		}
-		spread := must.Slice(right.NumParams, func(i int) float64 { return value[right.Names()[i]] })
+		spread := testcheck.Slice(right.NumParams, func(i int) float64 { return value[right.Names()[i]] })
 		sameValues(t, left.Text+" distributes", pairValues(left, theta, x, y), pairValues(right, spread, x, y))
 	})
 }
@@ -170,7 +170,7 @@ func TestRestriction(t *testing.T) {
 
 // checkInputGradient compares RowInputGradient with central differences of Row by
 // the coordinates of the row's first point.
-func checkInputGradient(t must.Reporter, p *Program, seed uint64) {
+func checkInputGradient(t testcheck.Reporter, p *Program, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	const m = 9
 	x, y := randomPoints(rng, 2, p.D), randomPoints(rng, m, p.D)

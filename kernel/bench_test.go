@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // The benchmarks run over the lower triangle of a matrix in the order and in
@@ -30,7 +30,7 @@ func benchCases(b *testing.B, run func(b *testing.B, e *Evaluator, x *Points, a 
 	bench := func(text string, d, n int) {
 		b.Run(fmt.Sprintf("%s/d=%d/n=%d", text, d, n), func(b *testing.B) {
 			p := mustCompile(b, text, d)
-			theta := must.Slice(p.NumParams, func(i int) float64 { return 1.5 + 0.1*float64(i) })
+			theta := testcheck.Slice(p.NumParams, func(i int) float64 { return 1.5 + 0.1*float64(i) })
 			run(b, bound(p, theta), randomPoints(rand.New(rand.NewPCG(1, 1)), n, d), make([]float64, n*n))
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/float64(n*(n+1)/2)*1e9, "ns/pair")
 		})
@@ -80,9 +80,9 @@ func BenchmarkCompile(b *testing.B) {
 		"rbf(ard) + matern32 + periodic*rq + linear + matern52(ard)*cosine + poly(3) + rbf*matern12",
 	} {
 		b.Run(text, func(b *testing.B) {
-			e := must.Get(Parse(text))(b)
+			e := testcheck.Get(Parse(text))(b)
 			for b.Loop() {
-				p := must.Get(Compile(e, Columns(8)))(b)
+				p := testcheck.Get(Compile(e, Columns(8)))(b)
 				e := bound(p, make([]float64, p.NumParams))
 				e.derivatives()
 			}

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"pgregory.net/rapid"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel/oplist"
 	"gpfit/kernel/symbolic"
 )
@@ -72,7 +72,7 @@ func TestGradientOfRows(t *testing.T) {
 				e.RowGradient(want, adj[j:], x, 7, x, j, j+1)
 				size += math.Abs(adj[j]) * 20
 			}
-			must.Near(t, "gradient of "+p.Text+" over "+strconv.Itoa(m)+" pairs", got, want, 0, relTol*size)
+			testcheck.Near(t, "gradient of "+p.Text+" over "+strconv.Itoa(m)+" pairs", got, want, 0, relTol*size)
 		}
 	})
 }
@@ -146,7 +146,7 @@ var distanceFamilies = []*Family{
 // withFamilies compiles a text that names families of its own, over two columns.
 func withFamilies(t *testing.T, text string, own ...*Family) *Program {
 	t.Helper()
-	return compile(t, must.Get(Parser{Families: own}.Parse(text))(t), Columns(2))
+	return compile(t, testcheck.Get(Parser{Families: own}.Parse(text))(t), Columns(2))
 }
 
 // TestSlopes compares prior variances of derivatives with second differences of the covariance.
@@ -179,9 +179,9 @@ func TestSlopes(t *testing.T) {
 
 func slopeVariance(t *testing.T, p *Program, theta, x []float64) []float64 {
 	t.Helper()
-	s := must.Get(NewSlopes(p, theta))(t)
+	s := testcheck.Get(NewSlopes(p, theta))(t)
 	out := make([]float64, p.D)
-	must.Do(t, s.Variance(out, x))
+	testcheck.Do(t, s.Variance(out, x))
 	return out
 }
 
@@ -194,7 +194,7 @@ func TestSlopesOfDistances(t *testing.T) {
 		p := withFamilies(t, "smooth(ard)"+other, distanceFamilies...)
 		theta, x := randomTheta(rng, p), randomPoints(rng, 1, 2).X
 		got, exact := slopeVariance(t, p, theta, x), slopeVariance(t, want, theta, x)
-		must.Near(t, "variances of "+p.Text, got, exact, 1e-8, 0)
+		testcheck.Near(t, "variances of "+p.Text, got, exact, 1e-8, 0)
 	}
 	for _, text := range []string{"matern12", "matern12*linear", "kinked", "rbf + kinked"} {
 		p := withFamilies(t, text, distanceFamilies...)
@@ -219,7 +219,7 @@ func TestSlopesOfFunctions(t *testing.T) {
 		"formula(1 - erf((x - y)/2)^2)": 2 / math.Pi,
 	} {
 		got := slopeVariance(t, mustCompile(t, text, 1), []float64{1}, []float64{at})
-		must.Near(t, text, got, []float64{want}, 1e-14, 0)
+		testcheck.Near(t, text, got, []float64{want}, 1e-14, 0)
 	}
 }
 
@@ -346,15 +346,15 @@ type tape struct {
 	nodes *symbolic.Expression
 }
 
-func newTape(t must.Test, prog *Program) tape {
-	f := must.Get(prog.graph.Compile(prog.root, true, len(prog.Features), prog.NumParams))(t)
+func newTape(t testcheck.Test, prog *Program) tape {
+	f := testcheck.Get(prog.graph.Compile(prog.root, true, len(prog.Features), prog.NumParams))(t)
 	return tape{prog, f, prog.graph.Differentiated()}
 }
 
 // check compares the two at given features and parameters.
 func (c tape) check(t interface {
-	must.Test
-	must.Reporter
+	testcheck.Test
+	testcheck.Reporter
 }, features, theta []float64) {
 	symbolic.Building.Lock()
 	defer symbolic.Building.Unlock()
@@ -365,11 +365,11 @@ func (c tape) check(t interface {
 		} else if i, ok := c.nodes.Parameter(n); ok {
 			x = theta[i]
 		}
-		must.Do(t, gorgonia.Let(n, x))
+		testcheck.Do(t, gorgonia.Let(n, x))
 	}
 	vm := gorgonia.NewTapeMachine(c.nodes.Value.Graph())
 	defer vm.Close()
-	must.Do(t, vm.RunAll())
+	testcheck.Do(t, vm.RunAll())
 	number := func(n *Node) float64 {
 		if n == nil {
 			return 0

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestFormulasAsFamilies checks that a formula equals the family that it spells out.
@@ -53,7 +53,7 @@ func TestFormulasAsFamilies(t *testing.T) {
 		for i := range x.N {
 			e.Row(got, x, i, x, 0, x.N)
 			f.Row(want, x, i, x, 0, x.N)
-			must.Near(t, c.formula+" and "+c.family, got, want, 1e-11, 1e-11)
+			testcheck.Near(t, c.formula+" and "+c.family, got, want, 1e-11, 1e-11)
 		}
 		checkGradient(t, p, 5)
 	}
@@ -92,7 +92,7 @@ func TestFormulaText(t *testing.T) {
 		"formula(exp(-r), lengthscale=2, ard) + rbf": "formula(exp(-r), ard, lengthscale=2) + rbf",
 		"formula(1, signal_variance=3)*rbf":          "formula(1, signal_variance=3)*rbf",
 	} {
-		if e := must.Get(Parse(text))(t); e.String() != want {
+		if e := testcheck.Get(Parse(text))(t); e.String() != want {
 			t.Errorf("%s prints as %s, want %s", text, e, want)
 		}
 	}
@@ -137,7 +137,7 @@ func TestFormulaErrors(t *testing.T) {
 		"formula(x*y)": "one column", "rbf + formula(x*y, ard)": "one column", "formula(1/0)": "not a finite", "formula(r/a, a=[1, 2])": "start values",
 		"formula(r, lengthscale=2)": "only with ard",
 	} {
-		if _, err := Compile(must.Get(Parse(text))(t), Columns(2)); err == nil || !strings.Contains(err.Error(), msg) {
+		if _, err := Compile(testcheck.Get(Parse(text))(t), Columns(2)); err == nil || !strings.Contains(err.Error(), msg) {
 			t.Errorf("%s: %v, want %q", text, err, msg)
 		}
 	}
@@ -220,11 +220,11 @@ func TestRandomFormulas(t *testing.T) {
 				given = append(given, name+"=1.5")
 			}
 		}
-		e := must.Get(Parse(strings.Join(append([]string{text}, given...), ", ") + ", dims=1)"))(t)
+		e := testcheck.Get(Parse(strings.Join(append([]string{text}, given...), ", ") + ", dims=1)"))(t)
 		if again, err := Parse(e.String()); err != nil || again.String() != e.String() {
 			t.Fatalf("%s prints as %s, which reads back as %v, %v", text, e, again, err)
 		}
-		p := must.Get(Compile(e, Columns(2)))(t)
+		p := testcheck.Get(Compile(e, Columns(2)))(t)
 		x := randomPoints(rand.New(rand.NewPCG(1, 2)), 6, 2)
 		ev := bound(p, slices.Repeat([]float64{0.7}, p.NumParams))
 		row, grad, input := make([]float64, 6), make([]float64, p.NumParams), make([]float64, 2)
@@ -259,8 +259,8 @@ func TestCheckMatrix(t *testing.T) {
 			if n == 1 && name != "min" {
 				continue
 			}
-			k := must.Slice(n*n, func(i int) float64 { return c.k(i/n, i%n) })
-			h := must.Get(CheckMatrix(n, k))(t)
+			k := testcheck.Slice(n*n, func(i int) float64 { return c.k(i/n, i%n) })
+			h := testcheck.Get(CheckMatrix(n, k))(t)
 			if tol := eigenvalueTolerance * float64(n) * c.largest; math.Abs(h.Largest-c.largest) > tol || math.Abs(h.Smallest-c.smallest) > tol {
 				t.Errorf("%s, n = %d: eigenvalues from %v to %v, want %v to %v", name, n, h.Smallest, h.Largest, c.smallest, c.largest)
 			}
@@ -281,7 +281,7 @@ func b2i(b bool) int {
 // TestNoKernels checks that functions that look like kernels and are none are found.
 func TestNoKernels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	x := must.Slice(40, func(int) float64 { return rng.Float64() })
+	x := testcheck.Slice(40, func(int) float64 { return rng.Float64() })
 	for name, f := range map[string]func(a, b float64) float64{
 		"max - min": func(a, b float64) float64 { return math.Max(a, b) - math.Min(a, b) },
 		"|x - x'|":  func(a, b float64) float64 { return math.Abs(a - b) },
@@ -290,7 +290,7 @@ func TestNoKernels(t *testing.T) {
 		"x":         func(a, _ float64) float64 { return a },
 		"NaN":       func(a, b float64) float64 { return math.Log(a - b) },
 	} {
-		k := must.Slice(len(x)*len(x), func(i int) float64 { return f(x[i/len(x)], x[i%len(x)]) })
+		k := testcheck.Slice(len(x)*len(x), func(i int) float64 { return f(x[i/len(x)], x[i%len(x)]) })
 		if h, err := CheckMatrix(len(x), k); err != nil || h.OK() {
 			t.Errorf("%s: %v, error %v", name, h, err)
 		}
@@ -351,7 +351,7 @@ func checkParse(t *testing.T, text string, x *Points) {
 
 // firstRow returns k(x₀, xⱼ) for all j, at the start values of the text.
 func firstRow(p *Program, x *Points) []float64 {
-	theta := must.Slice(p.NumParams, func(i int) float64 { return 1 + float64(i%7)/8 })
+	theta := testcheck.Slice(p.NumParams, func(i int) float64 { return 1 + float64(i%7)/8 })
 	for _, q := range p.Params {
 		copy(theta[q.Offset:], q.Start)
 	}

@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // relTol bounds rounding in a kernel value: a few operations and one
@@ -35,11 +35,11 @@ func centralDifference(f func(h float64) float64) float64 {
 
 func mustCompile(t testing.TB, text string, d int) *Program {
 	t.Helper()
-	return must.Get(CompileText(text, d))(t)
+	return testcheck.Get(CompileText(text, d))(t)
 }
 
 func randomPoints(rng *rand.Rand, n, d int) *Points {
-	return NewPoints(must.Slice(n*d, func(int) float64 { return rng.NormFloat64() }), n, d)
+	return NewPoints(testcheck.Slice(n*d, func(int) float64 { return rng.NormFloat64() }), n, d)
 }
 
 // bound returns an evaluator with its parameters.
@@ -50,11 +50,11 @@ func bound(p *Program, theta []float64) *Evaluator {
 }
 
 func randomTheta(rng *rand.Rand, p *Program) []float64 {
-	return must.Slice(p.NumParams, func(int) float64 { return math.Exp(0.5 * rng.NormFloat64()) })
+	return testcheck.Slice(p.NumParams, func(int) float64 { return math.Exp(0.5 * rng.NormFloat64()) })
 }
 
 // checkGradient compares RowGradient with central differences of Row by every log-parameter.
-func checkGradient(t must.Reporter, p *Program, seed uint64) {
+func checkGradient(t testcheck.Reporter, p *Program, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	const m = 9
 	x, y := randomPoints(rng, 2, p.D), randomPoints(rng, m, p.D)
@@ -147,10 +147,10 @@ func TestRandomExpressions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := expressions(3, 4).Draw(t, "expr")
 		text := e.String()
-		if again := must.Get(Parse(text))(t); again.String() != text {
+		if again := testcheck.Get(Parse(text))(t); again.String() != text {
 			t.Fatalf("%q reads back as %q", text, again)
 		}
-		p := must.Get(Compile(e, Columns(3)))(t)
+		p := testcheck.Get(Compile(e, Columns(3)))(t)
 		if len(slices.Compact(slices.Sorted(slices.Values(p.Names())))) != p.NumParams || len(p.Names()) != p.NumParams {
 			t.Fatalf("names %v for %d parameters", p.Names(), p.NumParams)
 		}
@@ -189,7 +189,7 @@ func TestParameterNames(t *testing.T) {
 // TestLabels checks that omitting columns of a table does not renumber the others.
 func TestLabels(t *testing.T) {
 	e, _ := Parse("rbf(ard) + matern12(dims=5)")
-	p := must.Get(Compile(e, []int{0, 2, 5}))(t)
+	p := testcheck.Get(Compile(e, []int{0, 2, 5}))(t)
 	want := "k1.lengthscale[0] k1.lengthscale[2] k1.lengthscale[5] k1.signal_variance k2.lengthscale k2.signal_variance"
 	if got := strings.Join(p.Names(), " "); got != want {
 		t.Errorf("parameters %s, want %s", got, want)
@@ -273,7 +273,7 @@ func TestErrors(t *testing.T) {
 		"rbf(signal_variance=1)*(rbf + rbf)", "linear(lengthscale=1)", "linear(ard, signal_variance=1)", "poly(2, lengthscale=1)",
 		"periodic(ard, period=[1, 2])", "rq(alpha=[1, 2])",
 	} {
-		if _, err := Compile(must.Get(Parse(text))(t), Columns(3)); err == nil {
+		if _, err := Compile(testcheck.Get(Parse(text))(t), Columns(3)); err == nil {
 			t.Errorf("%s compiled", text)
 		}
 	}
@@ -312,7 +312,7 @@ func TestCompileErrorPosition(t *testing.T) {
 		"rbf + linear(ard)*rbf(signal_variance=2)":            "linear(ard)*rbf(signal_variance=2)",
 		"rbf + rbf(signal_variance=2)*rbf(signal_variance=2)": "rbf(signal_variance=2)",
 	} {
-		_, err := Compile(must.Get(Parse(text))(t), Columns(2))
+		_, err := Compile(testcheck.Get(Parse(text))(t), Columns(2))
 		var ce *CompileError
 		if !errors.As(err, &ce) || !strings.HasPrefix(ce.Text[ce.Pos:], want) {
 			t.Errorf("%s: error %v, want a mark below %s", text, err, want)
@@ -365,15 +365,15 @@ func TestIdentifiable(t *testing.T) {
 // TestReference compares values and derivatives with 50-digit arithmetic (testdata/reference.py).
 // Errors are relative to the value or, where terms cancel, to the signal variance.
 func TestReference(t *testing.T) {
-	text := must.Get(os.ReadFile("testdata/reference.json"))(t)
+	text := testcheck.Get(os.ReadFile("testdata/reference.json"))(t)
 	var pairs []struct {
 		Kernel      string
 		X, Y, Theta []float64
 		Value       string
 		Gradient    []string
 	}
-	must.Do(t, json.Unmarshal(text, &pairs))
-	number := func(text string) float64 { return must.Get(strconv.ParseFloat(text, 64))(t) }
+	testcheck.Do(t, json.Unmarshal(text, &pairs))
+	number := func(text string) float64 { return testcheck.Get(strconv.ParseFloat(text, 64))(t) }
 	worst := 0.0
 	for _, c := range pairs {
 		p := mustCompile(t, c.Kernel, len(c.X))

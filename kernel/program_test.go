@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
 
 func normalPoints(rng *rand.Rand, n, d int) *kernel.Points {
-	return kernel.NewPoints(must.Slice(n*d, func(int) float64 { return rng.NormFloat64() }), n, d)
+	return kernel.NewPoints(testcheck.Slice(n*d, func(int) float64 { return rng.NormFloat64() }), n, d)
 }
 
 // bound returns an evaluator with its parameters.
@@ -58,14 +58,14 @@ func TestFiniteFeatures(t *testing.T) {
 	} {
 		prog := kerneltest.Program(t, c.text, d)
 		theta := slices.Repeat([]float64{2}, prog.NumParams)
-		f := must.Get(prog.FiniteFeatures(theta, x))(t)
+		f := testcheck.Get(prog.FiniteFeatures(theta, x))(t)
 		if f == nil {
 			if c.names != nil {
 				t.Errorf("%s: no features, want %v", c.text, c.names)
 			}
 			continue
 		}
-		names := must.Slice(len(f.Variances), func(j int) string { return f.Name(j, []string{"a", "b"}, []float64{10, 1}) })
+		names := testcheck.Slice(len(f.Variances), func(j int) string { return f.Name(j, []string{"a", "b"}, []float64{10, 1}) })
 		slices.Sort(names)
 		if want := slices.Sorted(slices.Values(c.names)); !slices.Equal(names, want) {
 			t.Errorf("%s: features %v, want %v", c.text, names, want)
@@ -108,7 +108,7 @@ func checkFeatures(t *testing.T, text string, prog *kernel.Program, theta []floa
 // checkFeatureSlopes compares the derivatives of covariances with what the derivatives of the features add up to.
 func checkFeatureSlopes(t *testing.T, text string, prog *kernel.Program, theta []float64, x *kernel.Points) {
 	t.Helper()
-	f := must.Get(prog.DifferentiableFeatures(theta, x))(t)
+	f := testcheck.Get(prog.DifferentiableFeatures(theta, x))(t)
 	params, r := prog.NumParams, len(f.Variances)
 	values, slopes := make([][]float64, x.N), make([][]float64, x.N)
 	for i := range x.N {
@@ -172,7 +172,7 @@ func TestZeroOffset(t *testing.T) {
 		if strings.Contains(strings.Join(p.Names(), " "), "offset") || len(p.Zeros) != 1 || !strings.HasSuffix(p.Zeros[0], "offset") {
 			t.Errorf("%s: parameters %v, zeros %v", text, p.Names(), p.Zeros)
 		}
-		theta := must.Slice(p.NumParams, func(i int) float64 { return 0.8 + 0.1*float64(i) })
+		theta := testcheck.Slice(p.NumParams, func(i int) float64 { return 0.8 + 0.1*float64(i) })
 		other := theta
 		if q.NumParams > p.NumParams { // a formula with ard has a signal variance besides
 			other = append(slices.Clone(theta), 1)
@@ -203,7 +203,7 @@ func TestWithZero(t *testing.T) {
 		{"poly + poly", "k2.offset", "poly(2) + poly(2, offset=0)"},
 		{"poly + poly", "offset", ""}, {"rbf", "lengthscale", ""}, {"poly", "signal_variance", ""}, {"poly", "k1.offset", ""},
 	} {
-		e := must.Get(kernel.Parse(c.text))(t)
+		e := testcheck.Get(kernel.Parse(c.text))(t)
 		before := e.String()
 		got, ok := kernel.WithZero(e, c.name)
 		if e.String() != before {
@@ -243,15 +243,15 @@ func TestQuadraticGradient(t *testing.T) {
 		if !bilinear {
 			continue
 		}
-		natural := must.Slice(prog.NumParams, func(i int) float64 { return math.Exp(0.3 * theta[i]) })
+		natural := testcheck.Slice(prog.NumParams, func(i int) float64 { return math.Exp(0.3 * theta[i]) })
 		e := bound(prog, natural)
 		got, want := make([]float64, prog.NumParams), make([]float64, prog.NumParams)
 		e.QuadraticGradient(got, -0.5, v, x)
 		for i := range n {
-			adj := must.Slice(n, func(j int) float64 { return -0.5 * v[i] * v[j] })
+			adj := testcheck.Slice(n, func(j int) float64 { return -0.5 * v[i] * v[j] })
 			e.RowGradient(want, adj, x, i, x, 0, n)
 		}
-		must.Near(t, text, got, want, 1e-13, 1e-13)
+		testcheck.Near(t, text, got, want, 1e-13, 1e-13)
 	}
 }
 
@@ -262,11 +262,11 @@ func TestQuadraticGradientOrthogonal(t *testing.T) {
 	v := []float64{1e20, -2e20, 1e20, 0}
 	for _, text := range []string{"linear(dims=0)", "linear(ard, dims=0) + constant", "poly(1, dims=0)"} {
 		prog := kerneltest.Program(t, text, 2)
-		theta := must.Slice(prog.NumParams, func(i int) float64 { return 0.7 + 0.1*float64(i) })
+		theta := testcheck.Slice(prog.NumParams, func(i int) float64 { return 0.7 + 0.1*float64(i) })
 		e := bound(prog, theta)
 		grad := make([]float64, prog.NumParams)
 		e.QuadraticGradient(grad, 1, v, x)
-		must.Near(t, text, grad, make([]float64, prog.NumParams), 0, 0)
+		testcheck.Near(t, text, grad, make([]float64, prog.NumParams), 0, 0)
 	}
 }
 
@@ -286,7 +286,7 @@ func TestHomogeneous(t *testing.T) {
 			t.Errorf("%s: not homogeneous", text)
 			continue
 		}
-		theta := must.Slice(prog.NumParams, func(int) float64 { return math.Exp(0.5 * rng.NormFloat64()) })
+		theta := testcheck.Slice(prog.NumParams, func(int) float64 { return math.Exp(0.5 * rng.NormFloat64()) })
 		sum, size := 0.0, 0.0
 		e := kernel.NewEvaluator(prog)
 		for i, w := range weights {

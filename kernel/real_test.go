@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 const changePoint = "formula(sigmoid(5*(x-c))*sigmoid(5*(y-c)), c=-0.3~real, dims=0)*matern32 + formula(sigmoid(a*(c-x))*sigmoid(a*(c-y)), c=0~real, a=5, dims=0)*rbf"
 
 // TestRealText checks the text form of real parameters and its errors.
 func TestRealText(t *testing.T) {
-	e := must.Get(Parse(changePoint))(t)
-	again := must.Get(Parse(e.String()))(t)
+	e := testcheck.Get(Parse(changePoint))(t)
+	again := testcheck.Get(Parse(e.String()))(t)
 	if e.String() != again.String() || !strings.Contains(e.String(), "c=-0.3~real") || !strings.Contains(e.String(), "c=0~real") {
 		t.Errorf("%s reads back as %s", e, again)
 	}
@@ -53,8 +53,8 @@ func TestRealDerivatives(t *testing.T) {
 					theta[i] *= sign
 				}
 			}
-			must.Do(t, prog.CheckTheta(theta))
-			adj := must.Slice(6, func(int) float64 { return rng.NormFloat64() })
+			testcheck.Do(t, prog.CheckTheta(theta))
+			adj := testcheck.Slice(6, func(int) float64 { return rng.NormFloat64() })
 			value := func(theta []float64) (sum float64) {
 				row := make([]float64, 6)
 				bound(prog, theta).Row(row, x, 0, x, 0, 6)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // onePoint are kernels with values that depend only on one point of a pair.
@@ -25,7 +25,7 @@ func TestRowsInAnyOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(81, 1))
 	for _, text := range onePoint {
 		prog := mustCompile(t, text, 2)
-		theta := must.Slice(prog.NumParams, func(i int) float64 { return 1.5 + 0.1*float64(i) })
+		theta := testcheck.Slice(prog.NumParams, func(i int) float64 { return 1.5 + 0.1*float64(i) })
 		kept := bound(prog, theta)
 		points := []*Points{randomPoints(rng, 200, 2), randomPoints(rng, 200, 2), randomPoints(rng, 31, 2)}
 		for range 60 {
@@ -39,7 +39,7 @@ func TestRowsInAnyOrder(t *testing.T) {
 			}
 			i, j0 := rng.IntN(x.N), rng.IntN(y.N)
 			m := 1 + rng.IntN(y.N-j0)
-			adj := must.Slice(m, func(int) float64 { return rng.NormFloat64() })
+			adj := testcheck.Slice(m, func(int) float64 { return rng.NormFloat64() })
 			all := func(e *Evaluator) []float64 {
 				row, grad, inputs := make([]float64, m), make([]float64, prog.NumParams), make([]float64, 2)
 				e.Row(row, x, i, y, j0, j0+m)

@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
 func mustParse(t testing.TB, text string) Expr {
 	t.Helper()
-	return must.Get(Parse(text, nil))(t)
+	return testcheck.Get(Parse(text, nil))(t)
 }
 
 func TestParse(t *testing.T) {
@@ -71,7 +71,7 @@ func TestParseErrors(t *testing.T) {
 		{"linear + \x00", "expected a mean function", 9},
 	} {
 		_, err := Parse(c.text, nil)
-		if pe := must.Fail[*ParseError](t, err, c.word); pe != nil && pe.Pos != c.pos {
+		if pe := testcheck.Fail[*ParseError](t, err, c.word); pe != nil && pe.Pos != c.pos {
 			t.Errorf("%q: %q at %d, want %d", c.text, pe.Msg, pe.Pos, c.pos)
 		}
 	}
@@ -94,7 +94,7 @@ func checkParse(t *testing.T, text string) {
 		t.Fatalf("%q: %v before the table is read", text, errCheck)
 	}
 	if err != nil {
-		if pe := must.Fail[*ParseError](t, err); pe == nil || pe.Pos < 0 || pe.Pos > len(text) || pe.Error() == "" {
+		if pe := testcheck.Fail[*ParseError](t, err); pe == nil || pe.Pos < 0 || pe.Pos > len(text) || pe.Error() == "" {
 			t.Fatalf("%q: %v", text, err)
 		}
 		return
@@ -117,13 +117,13 @@ func checkParse(t *testing.T, text string) {
 
 func points(n, d int) (*kernel.Points, []float64) {
 	rng := rand.New(rand.NewPCG(5, uint64(n)))
-	rows := must.Slice(n*d, func(int) float64 { return rng.NormFloat64() })
+	rows := testcheck.Slice(n*d, func(int) float64 { return rng.NormFloat64() })
 	return kernel.NewPoints(rows, n, d), rows
 }
 
 func TestBasis(t *testing.T) {
 	x, _ := points(40, 2)
-	b := must.Get(mustParse(t, "bumps(3, dims=7) + poly(3, dims=4) + linear + constant").Basis(x, []int{4, 7}))(t)
+	b := testcheck.Get(mustParse(t, "bumps(3, dims=7) + poly(3, dims=4) + linear + constant").Basis(x, []int{4, 7}))(t)
 	want := "mean_linear[4] mean_linear[7] mean_power[4,2] mean_power[4,3] mean_bump[7,0] mean_bump[7,1] mean_bump[7,2] mean_constant"
 	if got := strings.Join(b.Names(), " "); got != want {
 		t.Fatalf("basis %s, want %s", got, want)
@@ -144,20 +144,20 @@ func TestBasis(t *testing.T) {
 		u, v := x.Column(0)[i], x.Column(1)[i]
 		bump := func(k int) float64 { f := b[4+k]; return math.Exp(-math.Pow((v-f.Centre)/f.Width, 2) / 2) }
 		for j, want := range []float64{u, v, u * u, u * u * u, bump(0), bump(1), bump(2), 1} {
-			must.Within(t, h[j*40+i], want, 1e-14*(1+math.Abs(want)), "h_%d(x_%d)", j, i)
+			testcheck.Within(t, h[j*40+i], want, 1e-14*(1+math.Abs(want)), "h_%d(x_%d)", j, i)
 		}
 	}
 	for _, f := range b {
 		const x, step = 0.7, 1e-5
 		// Truncation is h²f‴/6, f‴ up to about 20 for a narrow bump.
 		want := (f.At(x+step) - f.At(x-step)) / (2 * step)
-		must.Within(t, f.Slope(x), want, 1e-8*(1+math.Abs(want)), "slope of %s", f.Name())
+		testcheck.Within(t, f.Slope(x), want, 1e-8*(1+math.Abs(want)), "slope of %s", f.Name())
 	}
-	must.Do(t, b.CheckRank(h))
-	if none := must.Get(mustParse(t, "zero").Basis(x, nil))(t); none != nil {
+	testcheck.Do(t, b.CheckRank(h))
+	if none := testcheck.Get(mustParse(t, "zero").Basis(x, nil))(t); none != nil {
 		t.Errorf("zero has the basis %v", none)
 	}
-	one := must.Get(mustParse(t, "bumps(1, dims=0)").Basis(x, nil))(t)
+	one := testcheck.Get(mustParse(t, "bumps(1, dims=0)").Basis(x, nil))(t)
 	if len(one) != 2 || !(one[0].Width > 0.5 && one[0].Width < 2) {
 		t.Errorf("one bump: %+v", one)
 	}
@@ -176,7 +176,7 @@ func TestBasisErrors(t *testing.T) {
 		"bumps(2, dims=0) + bumps(3, dims=[0, 5])": "bumps from two terms",
 	} {
 		_, err := mustParse(t, text).Basis(x, []int{0, 5})
-		must.Fail[error](t, err, word)
+		testcheck.Fail[error](t, err, word)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestOriginal(t *testing.T) {
 		original[i] = v*xScale[i%2] + xMean[i%2]
 	}
 	scaled, raw := kernel.NewPoints(rows, 50, 2), kernel.NewPoints(original, 50, 2)
-	b := must.Get(mustParse(t, "poly(4, dims=1) + linear").Basis(scaled, nil))(t)
+	b := testcheck.Get(mustParse(t, "poly(4, dims=1) + linear").Basis(scaled, nil))(t)
 	q := len(b)
 	hs, hr, T := b.Evaluate(scaled), b.Evaluate(raw), b.Original(xMean, xScale)
 	for j := range q { // each function in turn, against its expansion
@@ -201,7 +201,7 @@ func TestOriginal(t *testing.T) {
 				size += math.Abs(part)
 			}
 			// The expansion cancels: the bound is relative to its terms.
-			must.Within(t, sum, hs[j*50+i], 1e-13*size, "function %s at row %d", b[j].Name(), i)
+			testcheck.Within(t, sum, hs[j*50+i], 1e-13*size, "function %s at row %d", b[j].Name(), i)
 		}
 	}
 }
@@ -217,8 +217,8 @@ func TestRank(t *testing.T) {
 		"poly(2, dims=2)":   "mean_linear[2] is a linear combination of mean_power[2,2],",
 		"bumps(40, dims=0)": "41 coefficients cannot be determined from 30 rows",
 	} {
-		b := must.Get(mustParse(t, text).Basis(x, nil))(t)
-		must.Fail[*RankError](t, b.CheckRank(b.Evaluate(x)), want)
+		b := testcheck.Get(mustParse(t, text).Basis(x, nil))(t)
+		testcheck.Fail[*RankError](t, b.CheckRank(b.Evaluate(x)), want)
 	}
 	// CheckRank distinguishes two functions that differ by only 1e-6.
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -226,13 +226,13 @@ func TestRank(t *testing.T) {
 		x.Column(1)[i] = x.Column(0)[i] + 1e-6*rng.NormFloat64()
 	}
 	b, _ := mustParse(t, "linear(dims=[0,1])").Basis(x, nil)
-	must.Do(t, b.CheckRank(b.Evaluate(x)))
+	testcheck.Do(t, b.CheckRank(b.Evaluate(x)))
 }
 
 func TestValidate(t *testing.T) {
 	x, _ := points(20, 2)
 	b, _ := mustParse(t, "poly(2) + bumps(2)").Basis(x, nil)
-	must.Do(t, b.Validate(2))
+	testcheck.Do(t, b.Validate(2))
 	for what, f := range map[string]Function{
 		"group": {Group: "mean_sine"}, "column": {Group: Linear, Column: 2}, "negative column": {Group: Linear, Column: -1},
 		"width": {Group: Bump}, "power": {Group: Power, Index: 400000000},

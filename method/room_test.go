@@ -7,24 +7,24 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/part"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
 // TestRoom asks about a table that fits on no machine, and about one that fits on this one.
 func TestRoom(t *testing.T) {
 	none := errors.New("no room")
-	dev := must.Get(cpu.Open(device.Options{}))(t)
-	prog := must.Get(kernel.CompileText("rbf", 2))(t)
+	dev := testcheck.Get(cpu.Open(device.Options{}))(t)
+	prog := testcheck.Get(kernel.CompileText("rbf", 2))(t)
 	if dev.Info().MemoryFree == 0 {
 		t.Skip("free memory is not known on this system")
 	}
 	large := device.Workload{N: 500_000, D: 2, Program: prog}
-	must.Words(t, Room(large, device.Dense{}.On(dev), none).Error(),
+	testcheck.Words(t, Room(large, device.Dense{}.On(dev), none).Error(),
 		"no room; or keep half of the matrix in a file: set GPFIT_SCRATCH to a folder on a fast disk with 9", "GiB of room, and option method tiles, about",
 		"machines like this one by mpirun or srun, with option method mpi, about")
 	small := device.Workload{N: 1000, D: 2, Program: prog}
-	must.Words(t, Room(small, device.Dense{}.On(dev), none).Error(), "no room; or take half of the matrix: option method tiles needs ")
+	testcheck.Words(t, Room(small, device.Dense{}.On(dev), none).Error(), "no room; or take half of the matrix: option method tiles needs ")
 	if err := Room(device.Workload{N: 1000, D: 2, Program: prog, Diagonal: true}, device.Dense{}.On(dev), none); err != none {
 		t.Errorf("advice for a leave-one-out objective: %v", err)
 	}
@@ -54,7 +54,7 @@ func (cardOf) Supports(*kernel.Program) error { return nil }
 
 // TestRoomOnCards asks about a table that fits on 28 cards of 80 GB.
 func TestRoomOnCards(t *testing.T) {
-	prog := must.Get(kernel.CompileText("rbf", 2))(t)
+	prog := testcheck.Get(kernel.CompileText("rbf", 2))(t)
 	w := device.Workload{N: 500_000, D: 2, Program: prog}
-	must.Words(t, Room(w, device.Dense{}.On(cardOf{}), errors.New("no room")).Error(), "start a rank of gpfit for each of 28 cards like this one by mpirun or srun, with option method mpi and option device cuda, about 2m")
+	testcheck.Words(t, Room(w, device.Dense{}.On(cardOf{}), errors.New("no room")).Error(), "start a rank of gpfit for each of 28 cards like this one by mpirun or srun, with option method mpi and option device cuda, about 2m")
 }

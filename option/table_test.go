@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gpfit/fit/problem"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // samples are values other than the zero value and the default, by name. Options
@@ -289,7 +289,7 @@ func TestRules(t *testing.T) {
 		options, given := table.For(c.place), map[string]any{}
 		values := options.Defaults()
 		for name, text := range c.given {
-			value := must.Get(options.Find(name, c.place).Read(nil, text))(t)
+			value := testcheck.Get(options.Find(name, c.place).Read(nil, text))(t)
 			given[name], values[name] = value, value
 		}
 		if err := options.Check(c.place, values, given); c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 const weather = "site,temp,rain,sd,wind\n" +
@@ -26,7 +26,7 @@ func TestExtraColumns(t *testing.T) {
 	got, err = ReadFrom(strings.NewReader(weather), "T", Options{
 		Target: "temp", Extra: []string{"sd", "-2", "sd"}, ExtraText: []string{"site", "0"}, Missing: MissingDrop,
 	})
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	if !reflect.DeepEqual(got.FeatureNames, []string{"rain", "wind"}) || !reflect.DeepEqual(got.X, []float64{10, 5, 40, 8}) || !reflect.DeepEqual(got.Y, []float64{1, 4}) {
 		t.Errorf("features %q: %v, targets %v", got.FeatureNames, got.X, got.Y)
 	}
@@ -53,7 +53,7 @@ func TestExtraColumns(t *testing.T) {
 }
 
 func TestSeveralTargets(t *testing.T) {
-	got := must.Get(ReadFrom(strings.NewReader(weather), "T", Options{Features: []string{"sd"}, Targets: []string{"rain", "-1", "temp"}}))(t)
+	got := testcheck.Get(ReadFrom(strings.NewReader(weather), "T", Options{Features: []string{"sd"}, Targets: []string{"rain", "-1", "temp"}}))(t)
 	if got.Y != nil || got.TargetName != "" || got.Warnings != nil || got.Row != nil || got.N != 4 {
 		t.Errorf("got %+v", got)
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestExamples reads the tables in examples, which README.md there describes.
@@ -14,7 +14,7 @@ func TestExamples(t *testing.T) {
 	const dir = "../examples/"
 	inputs := []string{"year", "season_cos", "season_sin"}
 
-	fit := must.Get(Read(dir+"co2.csv", Options{}))(t)
+	fit := testcheck.Get(Read(dir+"co2.csv", Options{}))(t)
 	checkInvariants(t, fit)
 	if fit.N != 521 || !reflect.DeepEqual(fit.FeatureNames, inputs) || fit.TargetName != "co2" || fit.Warnings != nil {
 		t.Errorf("co2.csv: %d rows, features %q, target %q, warnings %q", fit.N, fit.FeatureNames, fit.TargetName, fit.Warnings)
@@ -23,7 +23,7 @@ func TestExamples(t *testing.T) {
 		t.Errorf("co2.csv: first row on line %d, target from %v to %v", fit.Line[0], fit.Y[0], fit.Y[520])
 	}
 
-	next := must.Get(Read(dir+"co2_new.csv", Options{NoTarget: true, Target: fit.TargetName, Features: fit.FeatureNames}))(t)
+	next := testcheck.Get(Read(dir+"co2_new.csv", Options{NoTarget: true, Target: fit.TargetName, Features: fit.FeatureNames}))(t)
 	checkInvariants(t, next)
 	if next.N != 24 || next.Y != nil {
 		t.Errorf("co2_new.csv: %d rows, target %q", next.N, next.TargetName)
@@ -44,7 +44,7 @@ func TestExamples(t *testing.T) {
 	}
 
 	for col, want := range []int{60, 52} {
-		mask := must.Get(ReadMask(dir+"co2_mask.csv", strconv.Itoa(col), Options{}))(t)
+		mask := testcheck.Get(ReadMask(dir+"co2_mask.csv", strconv.Itoa(col), Options{}))(t)
 		heldOut := 0
 		for i, m := range mask {
 			if m {

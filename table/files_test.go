@@ -9,16 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func TestSeveralFiles(t *testing.T) {
-	dir := must.Folder(t, map[string]string{
+	dir := testcheck.Folder(t, map[string]string{
 		"part-2.csv": "a,y\n5,6\n", "part-10.csv.gz": gzipped(t, "a,y\n1,2\n3,4\n"), "part-3.csv": "# more\na;y\n7;8\n",
 		".hidden": "x", "_SUCCESS": "",
 	})
 	for _, path := range []string{dir, dir + "/", filepath.Join(dir, "part-*"), filepath.Join(dir, "*.csv*")} {
-		got := must.Get(Read(path, Options{}))(t)
+		got := testcheck.Get(Read(path, Options{}))(t)
 		if !reflect.DeepEqual(got.X, []float64{1, 3, 5, 7}) || !reflect.DeepEqual(got.Y, []float64{2, 4, 6, 8}) ||
 			!reflect.DeepEqual(got.Line, []int{2, 3, 2, 3}) || got.N != 4 || got.SourceRows != 4 || got.TargetName != "y" {
 			t.Errorf("%s: got %+v", path, got)
@@ -33,7 +33,7 @@ func TestSeveralFiles(t *testing.T) {
 		t.Errorf("mask: %v, %v", mask, err)
 	}
 	// A file whose name is a pattern takes precedence over the pattern.
-	odd := must.Folder(t, map[string]string{"a[1].csv": "1,2\n", "a1.csv": "3,4\n"})
+	odd := testcheck.Folder(t, map[string]string{"a[1].csv": "1,2\n", "a1.csv": "3,4\n"})
 	if got, err := Read(filepath.Join(odd, "a[1].csv"), Options{}); err != nil || got.X[0] != 1 {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -43,11 +43,11 @@ func TestSeveralFilesOfEachFormat(t *testing.T) {
 	for _, ext := range []string{".npy", ".npz"} {
 		dir := t.TempDir()
 		name := map[string]string{".npy": "real.npy", ".npz": "real_xy.npz"}[ext]
-		data := must.Get(os.ReadFile(formatsDir + name))(t)
+		data := testcheck.Get(os.ReadFile(formatsDir + name))(t)
 		for i := range 3 {
-			must.Do(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ext)), data, 0o600))
+			testcheck.Do(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ext)), data, 0o600))
 		}
-		one := must.Get(Read(formatsDir+name, Options{}))(t)
+		one := testcheck.Get(Read(formatsDir+name, Options{}))(t)
 		got, err := Read(dir, Options{})
 		if err != nil || got.N != 3*one.N || !reflect.DeepEqual(got.X[2*len(one.X):], one.X) || !reflect.DeepEqual(got.Y[one.N:2*one.N], one.Y) {
 			t.Errorf("%s: got %+v, %v", ext, got, err)
@@ -75,7 +75,7 @@ func TestSeveralFilesErrors(t *testing.T) {
 		{"a folder inside", map[string]string{"1": ay, "sub/2": ay}, `: contains the directory "sub"; gpfit reads only files`},
 		{"nothing", nil, `: the directory has no files`},
 	} {
-		dir := must.Folder(t, c.files)
+		dir := testcheck.Folder(t, c.files)
 		want := dir + c.want
 		if strings.Contains(want, "%s") {
 			want = fmt.Sprintf(want, dir)

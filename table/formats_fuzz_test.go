@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table/tabletest"
 )
 
@@ -25,7 +25,7 @@ func TestFormats(t *testing.T) {
 	for truth, files := range map[string]int{"real": 9, "whole": 10} {
 		var paths []string
 		for _, ending := range []string{".npy", "_*.npy", "_*.npz", ".jsonl"} {
-			found := must.Get(filepath.Glob(formatFiles + truth + ending))(t)
+			found := testcheck.Get(filepath.Glob(formatFiles + truth + ending))(t)
 			paths = append(paths, found...)
 		}
 		if len(paths) < files {

@@ -12,7 +12,7 @@ import (
 	"reflect"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // formats is the folder of files that NumPy, pandas and PyArrow wrote, by make.py there.
@@ -58,8 +58,8 @@ func TestAside(t *testing.T) {
 }
 
 func TestMaskFormats(t *testing.T) {
-	whole := must.Get(Read(formatsDir+"whole.csv", Options{}))(t)
-	want := must.Slice(whole.N, func(i int) bool { return whole.X[2*i] > 5 })
+	whole := testcheck.Get(Read(formatsDir+"whole.csv", Options{}))(t)
+	want := testcheck.Slice(whole.N, func(i int) bool { return whole.X[2*i] > 5 })
 	for file, column := range map[string]string{"mask.npy": "", "aside.npz": "test"} {
 		if got, err := ReadMask(formatsDir+file, column, Options{}); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v", file, got, err)
@@ -96,15 +96,15 @@ func TestBlocks(t *testing.T) {
 	value := func(i, j int) float64 { return float64(d*i + j) }
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
-	must.Get(must.Get(z.Create("all.npy"))(t).Write(npyFile(n, d, true, value)))(t)
-	must.Do(t, z.Close())
+	testcheck.Get(testcheck.Get(z.Create("all.npy"))(t).Write(npyFile(n, d, true, value)))(t)
+	testcheck.Do(t, z.Close())
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{
 		"c.npy": npyFile(n, d, false, value), "fortran.npy": npyFile(n, d, true, value), "f.npz": archive.Bytes(),
 	} {
 		path := filepath.Join(dir, name)
-		must.Do(t, os.WriteFile(path, data, 0o600))
-		got := must.Get(Read(path, Options{Features: []string{"1", "0"}}))(t)
+		testcheck.Do(t, os.WriteFile(path, data, 0o600))
+		got := testcheck.Get(Read(path, Options{Features: []string{"1", "0"}}))(t)
 		for i := range n {
 			if got.X[2*i] != value(i, 1) || got.X[2*i+1] != value(i, 0) || got.Y[i] != value(i, 2) {
 				t.Fatalf("%s: row %d is %v, %v", name, i, got.X[2*i:2*i+2], got.Y[i])
@@ -113,7 +113,7 @@ func TestBlocks(t *testing.T) {
 		// A file cut short anywhere is an error.
 		for _, part := range []int{3, 5, 20, 50, 99} {
 			cut := filepath.Join(dir, "cut")
-			must.Do(t, os.WriteFile(cut, data[:len(data)*part/100], 0o600))
+			testcheck.Do(t, os.WriteFile(cut, data[:len(data)*part/100], 0o600))
 			if _, err := Read(cut, Options{}); !errors.As(err, new(*Error)) {
 				t.Errorf("%s cut to %d %%: %v", name, part, err)
 			}
@@ -123,7 +123,7 @@ func TestBlocks(t *testing.T) {
 	data := archive.Bytes()
 	data[len(data)/2] ^= 1
 	path := filepath.Join(dir, "changed.npz")
-	must.Do(t, os.WriteFile(path, data, 0o600))
+	testcheck.Do(t, os.WriteFile(path, data, 0o600))
 	if _, err := Read(path, Options{}); err == nil {
 		t.Error("a changed archive was read")
 	}

@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // FuzzNPYNumbers checks that numbers written as a NumPy array are read back unchanged.
@@ -35,7 +35,7 @@ func FuzzNPYNumbers(f *testing.F) {
 		raw = raw[:8*n*d]
 		header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }\n", n, d)
 		file := append([]byte(npyMagic+"\x01\x00"), byte(len(header)), byte(len(header)>>8))
-		must.Do(t, os.WriteFile(path, append(append(file, header...), raw...), 0o600))
+		testcheck.Do(t, os.WriteFile(path, append(append(file, header...), raw...), 0o600))
 		got, err := Read(path, Options{NoTarget: true})
 		for i := range n * d {
 			bits := binary.LittleEndian.Uint64(raw[8*i:])
@@ -134,7 +134,7 @@ func checkFiles(t *testing.T, dir string, texts [][]byte, opts Options) {
 	var parts []*Table
 	for i, text := range texts {
 		path := filepath.Join(dir, strconv.Itoa(i))
-		must.Do(t, os.WriteFile(path, text, 0o600))
+		testcheck.Do(t, os.WriteFile(path, text, 0o600))
 		if part, err := Read(path, opts); err == nil {
 			parts = append(parts, part)
 			x, y = append(x, part.X...), append(y, part.Y...)
@@ -169,7 +169,7 @@ func FuzzMask(f *testing.F) {
 }
 
 func checkMask(t *testing.T, path string, text []byte, column string) {
-	must.Do(t, os.WriteFile(path, text, 0o600))
+	testcheck.Do(t, os.WriteFile(path, text, 0o600))
 	if column != "" && !strings.Contains(column, ":") {
 		if p, c, err := ParseMaskFlag(path + ":" + column); err != nil || p != path || c != column {
 			t.Fatalf("%q:%q came apart as %q and %q, %v", path, column, p, c, err)

@@ -8,13 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table/feature"
 )
 
 // TestJSONLines checks types, gaps and gzip.
 func TestJSONLines(t *testing.T) {
-	types := must.Get(Read(formatsDir+"types.jsonl", Options{Columns: &feature.Rules{Codes: true}}))(t)
+	types := testcheck.Get(Read(formatsDir+"types.jsonl", Options{Columns: &feature.Rules{Codes: true}}))(t)
 	want := []feature.Coding{
 		{Name: "text", Kind: feature.Category, Codes: true, Categories: []string{"aé\n\"b", "é\n\"b"}}, {Name: "truth", Kind: feature.Boolean},
 		{Name: "day", Kind: feature.Date, Unit: feature.Days, Origin: "1970-01-01"}, {Name: "code", Kind: feature.Category, Codes: true, Categories: []string{"0", "1"}},
@@ -31,7 +31,7 @@ func TestJSONLines(t *testing.T) {
 	if err != nil || !slices.Equal(sparse.FeatureNames, []string{"b", "a"}) || !slices.Equal(sparse.Row, []int{1, 5, 7, 9, 11}) || sparse.X[1] != 1 {
 		t.Errorf("%+v, %v", sparse, err)
 	}
-	zipped := gzipped(t, string(must.Get(os.ReadFile(formatsDir+"real.jsonl"))(t)))
+	zipped := gzipped(t, string(testcheck.Get(os.ReadFile(formatsDir+"real.jsonl"))(t)))
 	if got, err := ReadFrom(strings.NewReader(zipped), "-", Options{}); err != nil || got.N != 14 {
 		t.Error(got, err)
 	}

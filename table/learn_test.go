@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table/feature"
 )
 
@@ -56,7 +56,7 @@ func TestKinds(t *testing.T) {
 		"gap": {"c,y\nNA,1\nred,2\n,3\nblue,4\nred,6\nblue,7\n", feature.Rules{}, func(o *Options) { o.Missing = MissingDrop }, &red,
 			[]float64{0, 1, 1, 0, 0, 1, 1, 0}},
 	} {
-		got := must.Get(readKinds(c.text, c.rules, c.change))(t)
+		got := testcheck.Get(readKinds(c.text, c.rules, c.change))(t)
 		var want *feature.Encoding
 		features := []string{"c"}
 		if c.want != nil {

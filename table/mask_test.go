@@ -7,12 +7,12 @@ import (
 	"reflect"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
-	return filepath.Join(must.Folder(t, map[string]string{name: text}), name)
+	return filepath.Join(testcheck.Folder(t, map[string]string{name: text}), name)
 }
 
 func TestReadMask(t *testing.T) {
@@ -59,7 +59,7 @@ func TestReadMask(t *testing.T) {
 
 func TestParseMaskFlag(t *testing.T) {
 	t.Chdir(t.TempDir())
-	must.Do(t, os.WriteFile("odd:1", nil, 0o600))
+	testcheck.Do(t, os.WriteFile("odd:1", nil, 0o600))
 	for _, c := range []struct {
 		in, path, col, err string
 	}{

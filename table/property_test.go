@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // finite draws finite float64 numbers of all magnitudes.
@@ -49,7 +49,7 @@ func TestRoundTrip(t *testing.T) {
 				// The first name must not look like a comment or a blank line.
 				names = append(names, fmt.Sprintf("c%d%s.", c, name))
 			}
-			must.Do(t, w.Write(names))
+			testcheck.Do(t, w.Write(names))
 			for c := range names {
 				if w.UseCRLF { // the writer changes line ends in cells, too
 					names[c] = strings.ReplaceAll(names[c], "\n", "\r\n")
@@ -64,12 +64,12 @@ func TestRoundTrip(t *testing.T) {
 				values = append(values, v)
 				record = append(record, strconv.FormatFloat(v, format, -1, 64))
 			}
-			must.Do(t, w.Write(record))
+			testcheck.Do(t, w.Write(record))
 		}
 		w.Flush()
 
 		source := text.String()
-		got := must.Get(ReadFrom(strings.NewReader(source), "T", opts))(t)
+		got := testcheck.Get(ReadFrom(strings.NewReader(source), "T", opts))(t)
 		checkInvariants(t, got)
 		if got.N != n || got.D != d {
 			t.Fatalf("%d×%d read, %d×%d written", got.N, got.D, n, d)
@@ -96,9 +96,9 @@ func TestLines(t *testing.T) {
 		text := rapid.SampledFrom([]string{"", "# c\n", "# \"\n\n#\n"}).Draw(t, "comments") + "0,0\n" + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 20).Draw(t, "pieces"), "")
 		want := csv.NewReader(strings.NewReader(text))
 		want.Comment = '#'
-		got := must.Get(ReadFrom(strings.NewReader(text), "T", Options{}))(t)
+		got := testcheck.Get(ReadFrom(strings.NewReader(text), "T", Options{}))(t)
 		for i := range got.N {
-			must.Get(want.Read())(t)
+			testcheck.Get(want.Read())(t)
 			if line, _ := want.FieldPos(0); line != got.Line[i] {
 				t.Fatalf("row %d: line %d, want %d, in %q", i, got.Line[i], line, text)
 			}
@@ -205,7 +205,7 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(int64(len(s)))
 			b.ReportAllocs()
 			for b.Loop() {
-				must.Get(ReadFrom(strings.NewReader(s), "T", Options{}))(b)
+				testcheck.Get(ReadFrom(strings.NewReader(s), "T", Options{}))(b)
 			}
 		})
 	}
@@ -217,7 +217,7 @@ func TestAllocations(t *testing.T) {
 	for name, row := range map[string]string{"plain": "1.5,0.12345678901234567,3\n", "quoted": "\"1.5\", 2,3\n"} {
 		text := strings.Repeat(row, n)
 		allocs := testing.AllocsPerRun(2, func() {
-			must.Get(ReadFrom(strings.NewReader(text), "T", Options{}))(t)
+			testcheck.Get(ReadFrom(strings.NewReader(text), "T", Options{}))(t)
 		})
 		if allocs > n/50 {
 			t.Errorf("%s: %.0f allocations for %d rows", name, allocs, n)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gpfit/internal/matrixrows"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestReaderPieces joins pieces of a table, of all sizes, and compares with the whole table.
@@ -20,19 +20,19 @@ func TestReaderPieces(t *testing.T) {
 		if gap > 0 {
 			opts.Missing = MissingDrop
 		}
-		whole := must.Get(ReadFrom(strings.NewReader(text), "T", opts))(t)
+		whole := testcheck.Get(ReadFrom(strings.NewReader(text), "T", opts))(t)
 		if whole.Row == nil {
 			whole.Row = matrixrows.All(whole.N)
 		}
 		for most := 1; most <= 25; most++ {
-			r := must.Get(NewReader(strings.NewReader(text), "T", opts))(t)
+			r := testcheck.Get(NewReader(strings.NewReader(text), "T", opts))(t)
 			sum := &Table{Extra: map[string][]float64{}, ExtraText: map[string][]string{}}
 			for {
 				p, err := r.Next(most)
 				if err == io.EOF {
 					break
 				}
-				must.Do(t, err)
+				testcheck.Do(t, err)
 				if p.N < 1 || p.N > most || len(p.X) != p.N*p.D {
 					t.Fatalf("a piece of %d rows, at most %d", p.N, most)
 				}
@@ -54,7 +54,7 @@ func TestReaderPieces(t *testing.T) {
 }
 
 func TestReaderErrors(t *testing.T) {
-	r := must.Get(NewReader(strings.NewReader("a,y\n1,2\n3,4\n5,z\n"), "T", Options{}))(t)
+	r := testcheck.Get(NewReader(strings.NewReader("a,y\n1,2\n3,4\n5,z\n"), "T", Options{}))(t)
 	if _, err := r.Next(2); err != nil {
 		t.Error(err)
 	}
@@ -67,7 +67,7 @@ func TestReaderErrors(t *testing.T) {
 		"a,y\n1,\n":  `T: no rows left: all 1 have missing values (first: T:2: column 2 ("y"): empty cell)`,
 		"a,y\n,\n\n": `T: no rows left: all 1 have missing values (first: T:2: column 1 ("a"): empty cell)`,
 	} {
-		r := must.Get(NewReader(strings.NewReader(text), "T", Options{Missing: MissingDrop}))(t)
+		r := testcheck.Get(NewReader(strings.NewReader(text), "T", Options{Missing: MissingDrop}))(t)
 		if _, err := r.Next(5); !errors.As(err, &e) || e.Error() != want {
 			t.Errorf("%q: %v", text, err)
 		}

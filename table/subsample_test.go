@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // counting returns a table of n rows that hold their own number, in all kinds of
@@ -35,7 +35,7 @@ func TestSubsample(t *testing.T) {
 			opts.Missing = MissingDrop
 			kept -= n / gap
 		}
-		got := must.Get(ReadFrom(strings.NewReader(counting(n, gap)), "T", opts))(t)
+		got := testcheck.Get(ReadFrom(strings.NewReader(counting(n, gap)), "T", opts))(t)
 		if got.N != size || len(got.Row) != size || got.SourceRows != n || !slices.IsSorted(got.Row) {
 			t.Fatalf("%d rows of %d: %v", got.N, got.SourceRows, got.Row)
 		}
@@ -63,7 +63,7 @@ func TestSubsample(t *testing.T) {
 
 // TestSubsampleOfAll requests as many rows as there are, and more.
 func TestSubsampleOfAll(t *testing.T) {
-	whole := must.Get(ReadFrom(strings.NewReader(counting(50, 0)), "T", Options{Features: []string{"0-2"}}))(t)
+	whole := testcheck.Get(ReadFrom(strings.NewReader(counting(50, 0)), "T", Options{Features: []string{"0-2"}}))(t)
 	for _, size := range []int{50, 51, 100000} {
 		got, err := ReadFrom(strings.NewReader(counting(50, 0)), "T", Options{Features: []string{"0-2"}, Subsample: size})
 		if err != nil || !reflect.DeepEqual(got, whole) {
@@ -80,7 +80,7 @@ func TestSubsampleIsUniform(t *testing.T) {
 	var times [n]int
 	text := counting(n, 0)
 	for seed := range uint64(seeds) {
-		got := must.Get(ReadFrom(strings.NewReader(text), "T", Options{Subsample: size, Seed: seed, Features: []string{"a"}}))(t)
+		got := testcheck.Get(ReadFrom(strings.NewReader(text), "T", Options{Subsample: size, Seed: seed, Features: []string{"a"}}))(t)
 		for _, row := range got.Row {
 			times[row]++
 		}
@@ -107,8 +107,8 @@ func TestSubsampleWhole(t *testing.T) {
 			others.WriteString(lines[i+1])
 		}
 	}
-	got := must.Get(ReadFrom(strings.NewReader(counting(n, 0)), "T", Options{Subsample: size, Seed: 3, Whole: whole, Extra: extra, ExtraText: texts}))(t)
-	plain := must.Get(ReadFrom(strings.NewReader(others.String()), "T", Options{Subsample: size, Seed: 3, Extra: extra, ExtraText: texts}))(t)
+	got := testcheck.Get(ReadFrom(strings.NewReader(counting(n, 0)), "T", Options{Subsample: size, Seed: 3, Whole: whole, Extra: extra, ExtraText: texts}))(t)
+	plain := testcheck.Get(ReadFrom(strings.NewReader(others.String()), "T", Options{Subsample: size, Seed: 3, Extra: extra, ExtraText: texts}))(t)
 	var drawn []float64
 	kept := 0
 	for i, row := range got.Row {
@@ -129,7 +129,7 @@ func TestSubsampleWhole(t *testing.T) {
 		t.Errorf("warnings %q", w)
 	}
 	// Few rows outside: nothing is drawn.
-	got = must.Get(ReadFrom(strings.NewReader(counting(n, 0)), "T", Options{Subsample: 320, Seed: 3, Whole: whole, Extra: extra, ExtraText: texts}))(t)
+	got = testcheck.Get(ReadFrom(strings.NewReader(counting(n, 0)), "T", Options{Subsample: 320, Seed: 3, Whole: whole, Extra: extra, ExtraText: texts}))(t)
 	if got.N != n || got.Row != nil || len(got.Warnings) > 0 {
 		t.Errorf("%d rows, %v, %q", got.N, got.Row, got.Warnings)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table/feature"
 )
 
@@ -24,8 +24,8 @@ func gzipped(t testing.TB, s string) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	must.Get(z.Write([]byte(s)))(t)
-	must.Do(t, z.Close())
+	testcheck.Get(z.Write([]byte(s)))(t)
+	testcheck.Do(t, z.Close())
 	return b.String()
 }
 
@@ -108,17 +108,17 @@ var tableCases = []struct {
 // TestIndex leaves an index out of tables with gaps, of several files, and of a subsample, and
 // keeps dates and labels.
 func TestIndex(t *testing.T) {
-	dir := must.Folder(t, map[string]string{"1.csv": ",a,y\n0,1,2\n1,,4\n2,5,6\n", "2.csv": ",a,y\n0,7,8\n", "3.csv": ",a,y\n1,9,1\n"})
+	dir := testcheck.Folder(t, map[string]string{"1.csv": ",a,y\n0,1,2\n1,,4\n2,5,6\n", "2.csv": ",a,y\n0,7,8\n", "3.csv": ",a,y\n1,9,1\n"})
 	for _, o := range []Options{{Missing: MissingDrop}, {Missing: MissingDrop, Subsample: 2}} {
 		for path, index := range map[string]bool{"/1.csv": true, "/[12].csv": true, "/[123].csv": true, "/[13].csv": false} {
-			got := must.Get(Read(dir+path, o))(t)
+			got := testcheck.Get(Read(dir+path, o))(t)
 			if d := cmp.Diff([]string{"a"}, got.FeatureNames); index != (d == "") || got.D*got.N != len(got.X) {
 				t.Errorf("%s: %s\n%+v", path, d, got)
 			}
 		}
 	}
 	for _, text := range []string{",a,y\n2024-01-01,1,2\n2024-01-02,3,4\n", ",a,y\nu,1,2\nv,3,4\nu,3,4\nv,3,4\n"} {
-		if got := must.Get(ReadFrom(strings.NewReader(text), "T", Options{Columns: &feature.Rules{Codes: true}}))(t); got.D != 2 || got.Warnings != nil {
+		if got := testcheck.Get(ReadFrom(strings.NewReader(text), "T", Options{Columns: &feature.Rules{Codes: true}}))(t); got.D != 2 || got.Warnings != nil {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}
@@ -145,7 +145,7 @@ func TestRead(t *testing.T) {
 		for form, in := range map[string]io.Reader{
 			"": strings.NewReader(c.text), ", gzip": strings.NewReader(gzipped(t, c.text)), ", byte by byte": iotest.OneByteReader(strings.NewReader(c.text)),
 		} {
-			got := must.Get(ReadFrom(in, "T", c.opts))(t)
+			got := testcheck.Get(ReadFrom(in, "T", c.opts))(t)
 			checkInvariants(t, got)
 			if diff := cmp.Diff(c.want, sketch(got)); diff != "" {
 				t.Errorf("%s%s: (-want +got)\n%s", c.name, form, diff)
@@ -172,7 +172,7 @@ func TestReadFile(t *testing.T) {
 		"two-members.gz": gzipped(t, "1,") + gzipped(t, "2\n"),
 	} {
 		path := writeFile(t, name, text)
-		got := must.Get(Read(path, Options{}))(t)
+		got := testcheck.Get(Read(path, Options{}))(t)
 		if got.Source != path || got.N != 1 || got.D != 1 || got.X[0] != 1 || got.Y[0] != 2 {
 			t.Errorf("%s: got %+v", name, got)
 		}
@@ -194,7 +194,7 @@ func TestReadManyRows(t *testing.T) {
 	for range n {
 		b.WriteString("1.25, \"-3\"\n\n2, 7\n")
 	}
-	got := must.Get(ReadFrom(strings.NewReader(b.String()), "T", Options{}))(t)
+	got := testcheck.Get(ReadFrom(strings.NewReader(b.String()), "T", Options{}))(t)
 	if got.N != 2*n {
 		t.Fatalf("%d rows", got.N)
 	}
@@ -252,8 +252,8 @@ func TestMaxRows(t *testing.T) {
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	must.Get(io.CopyN(z, &endless{}, 9*2_000_000))(t)
-	must.Do(t, z.Close())
+	testcheck.Get(io.CopyN(z, &endless{}, 9*2_000_000))(t)
+	testcheck.Do(t, z.Close())
 	path := writeFile(t, "bomb.csv.gz", packed.String())
 	if _, err := Read(path, Options{MaxRows: 10_000}); !errors.As(err, &se) || !se.TooLarge {
 		t.Errorf("%d packed bytes: error %v", packed.Len(), err)

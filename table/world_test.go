@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/text/encoding/unicode"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table/feature"
 )
 
@@ -368,18 +368,18 @@ func TestWorldPandas(t *testing.T) {
 	for seed := range uint64(worldTables) {
 		w := newWorldTable(seed)
 		w.settings.File = filepath.Join(dir, fmt.Sprint(seed))
-		must.Do(t, os.WriteFile(w.settings.File, w.text, 0o600))
+		testcheck.Do(t, os.WriteFile(w.settings.File, w.text, 0o600))
 		tables, settings = append(tables, w), append(settings, w.settings)
 	}
 	list := filepath.Join(dir, "list.json")
-	must.Do(t, os.WriteFile(list, must.Get(json.Marshal(settings))(t), 0o600))
+	testcheck.Do(t, os.WriteFile(list, testcheck.Get(json.Marshal(settings))(t), 0o600))
 	command := exec.Command(python, "testdata/read_world.py", list)
 	command.Stderr = os.Stderr
 	var read []struct {
 		Names []string `json:"names"`
 		Rows  [][]any  `json:"rows"`
 	}
-	must.Do(t, json.Unmarshal(must.Get(command.Output())(t), &read))
+	testcheck.Do(t, json.Unmarshal(testcheck.Get(command.Output())(t), &read))
 	equal, asked := 0, 0
 	for seed, w := range tables {
 		names, rows, err := w.read(HeaderAuto)

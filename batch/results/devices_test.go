@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestUses checks the time in which devices were busy, with jobs side by side, one after the other, and without an end.
@@ -26,5 +26,5 @@ func TestUses(t *testing.T) {
 	if text := overview(run(), jobs[4:5]); strings.Contains(text, "by device") {
 		t.Errorf("one device: %q", text)
 	}
-	must.Words(t, overview(run(), jobs), "jobs that are done, by device\n  device  host  jobs  busy seconds  jobs per second\n     cpu     h     1         20.00             0.05\n  cuda:0     h     4          4.50            0.889\n")
+	testcheck.Words(t, overview(run(), jobs), "jobs that are done, by device\n  device  host  jobs  busy seconds  jobs per second\n     cpu     h     1         20.00             0.05\n  cuda:0     h     4          4.50            0.889\n")
 }

@@ -27,7 +27,7 @@ import (
 	"gpfit/fit/fields"
 	"gpfit/fit/summary"
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // rows returns results of kernels p and q on data a (three splits) and b (one split),
@@ -118,13 +118,13 @@ func TestRank(t *testing.T) {
 func TestFormats(t *testing.T) {
 	all := rows()
 	var b bytes.Buffer
-	must.Do(t, Write(&b, "parquet", run(), all))
-	back := must.Get(parquet.Read[Row](bytes.NewReader(b.Bytes()), int64(b.Len())))(t)
+	testcheck.Do(t, Write(&b, "parquet", run(), all))
+	back := testcheck.Get(parquet.Read[Row](bytes.NewReader(b.Bytes()), int64(b.Len())))(t)
 	if d := cmp.Diff(all, back); d != "" {
 		t.Errorf("Parquet: %s", d)
 	}
 	b.Reset()
-	must.Do(t, Write(&b, "csv", run(), all))
+	testcheck.Do(t, Write(&b, "csv", run(), all))
 	records, err := csv.NewReader(&b).ReadAll()
 	if err != nil || len(records) != len(all)+1 {
 		t.Fatalf("%d records, %v", len(records), err)
@@ -145,7 +145,7 @@ func TestFormats(t *testing.T) {
 		t.Errorf("%d columns, want %d", len(records[0]), got)
 	}
 	b.Reset()
-	must.Do(t, Write(&b, "json", run(), all))
+	testcheck.Do(t, Write(&b, "json", run(), all))
 	count := map[string]int{}
 	for line := range strings.Lines(b.String()) {
 		var v map[string]any
@@ -165,10 +165,10 @@ func TestFormats(t *testing.T) {
 	if d := cmp.Diff(map[string]int{"job": 10, "ranking": 4, "comparison": 9, "run": 1}, count); d != "" {
 		t.Error(d)
 	}
-	must.Fail[error](t, Write(&b, "xls", run(), all))
+	testcheck.Fail[error](t, Write(&b, "xls", run(), all))
 	b.Reset()
-	must.Do(t, Write(&b, "table", run(), all))
-	must.Words(t, b.String(), "8 done, 1 failed, 1 pending", "b.p.1 (data): b.csv:3: <bad>\n", "paired comparisons",
+	testcheck.Do(t, Write(&b, "table", run(), all))
+	testcheck.Words(t, b.String(), "8 done, 1 failed, 1 pending", "b.p.1 (data): b.csv:3: <bad>\n", "paired comparisons",
 		"most relevant columns\n  a.p.0: wind <b> 0.75, column 0 0.25\n", "verdicts that are not good\n  a.p.0: poor: overconfident\n", "warnings\n  a.p.0: too narrow <b>; at a bound\n")
 }
 
@@ -196,21 +196,21 @@ func TestReported(t *testing.T) {
 	if row.Expression != "rbf(ard)" || *row.RMSE != 3 || *row.RMSEStandardized != 0.3 || *row.NLPD != 2 || *row.NLPDStandardized != 0.5 || *row.Coverage95 != 0.95 {
 		t.Errorf("%+v", row)
 	}
-	must.Words(t, row.Verdict, "on 97 held-out rows, 3 outlying rows aside, the error (RMSE) is 3,")
+	testcheck.Words(t, row.Verdict, "on 97 held-out rows, 3 outlying rows aside, the error (RMSE) is 3,")
 	var b bytes.Buffer
-	must.Do(t, WriteHTML(&b, run(), []Row{row}))
+	testcheck.Do(t, WriteHTML(&b, run(), []Row{row}))
 	chosen := "the lowest BIC of 2 models, tuned on 200 rows, is this kernel with a linear mean; next are matern32(ard) (+2.0)"
-	must.Words(t, html.UnescapeString(b.String()), "Chosen kernels", ">rbf(ard)<", chosen)
+	testcheck.Words(t, html.UnescapeString(b.String()), "Chosen kernels", ">rbf(ard)<", chosen)
 	b.Reset()
-	must.Do(t, Write(&b, "table", run(), []Row{row}))
-	must.Words(t, b.String(), "chosen kernels\n  a.auto.0: rbf(ard): "+chosen+"\n")
+	testcheck.Do(t, Write(&b, "table", run(), []Row{row}))
+	testcheck.Words(t, b.String(), "chosen kernels\n  a.auto.0: rbf(ard): "+chosen+"\n")
 }
 
 // TestHTML checks that the page is complete and well-formed, escapes all text, and fetches nothing.
 func TestHTML(t *testing.T) {
 	for _, all := range [][]Row{rows(), rows()[8:], nil} {
 		var b bytes.Buffer
-		must.Do(t, WriteHTML(&b, run(), all))
+		testcheck.Do(t, WriteHTML(&b, run(), all))
 		page := b.String()
 		if strings.Contains(page, "<test>") || strings.Contains(page, "<bad>") {
 			t.Error("text is not escaped")
@@ -300,7 +300,7 @@ func TestHeadline(t *testing.T) {
 	}
 	nlml, seconds := 1.0, 1.0
 	again = append(again, Row{Data: "b", Kernel: "rbf", State: "done", N: 1, NLML: &nlml, Seconds: &seconds})
-	must.Words(t, Headline(again)[0], "has one pair of jobs, which is no result")
+	testcheck.Words(t, Headline(again)[0], "has one pair of jobs, which is no result")
 	again = append(scored(grid("a", 9, 0, 1)), again[len(again)-1])
 	if got := Headline(again)[0]; got != "matern52 is best on the only table with this score, 9 of 9 pairs (NLPD)." {
 		t.Error(got)
@@ -321,13 +321,13 @@ func TestPageNamesNoFolders(t *testing.T) {
 	all[8].Error = "/home/me/my data/a.csv:3: bad"
 	all[0].ParametersOriginalUnits = `{"lengthscale[wind <b>]":2.5}`
 	var b bytes.Buffer
-	must.Do(t, WriteHTML(&b, r, all))
+	testcheck.Do(t, WriteHTML(&b, r, all))
 	for _, not := range []string{"/home", "me/", "my data"} {
 		if strings.Contains(b.String(), not) {
 			t.Errorf("the page has %q", not)
 		}
 	}
-	must.Words(t, b.String(), "a.csv:3: bad", "x.run", "lengthscale[wind &lt;b&gt;]", "2.5", "<td>95.0 %</td>", "Calibration", "a.p.0: poor: overconfident.", ">too narrow &lt;b&gt;<")
+	testcheck.Words(t, b.String(), "a.csv:3: bad", "x.run", "lengthscale[wind &lt;b&gt;]", "2.5", "<td>95.0 %</td>", "Calibration", "a.p.0: poor: overconfident.", ">too narrow &lt;b&gt;<")
 }
 
 // elements returns the number of elements of a page by name. It fails the test if the
@@ -349,7 +349,7 @@ func elements(t *testing.T, page string) map[string]int {
 		if errors.Is(err, io.EOF) {
 			return count
 		}
-		must.Do(t, err)
+		testcheck.Do(t, err)
 		if start, ok := token.(xml.StartElement); ok {
 			count[start.Name.Local]++
 			for _, a := range start.Attr {
@@ -402,7 +402,7 @@ func checkNames(t *testing.T, text string) {
 	all, r := named(text)
 	plainRows, plainRun := named("plain")
 	var b, plain bytes.Buffer
-	must.Do(t, errors.Join(WriteHTML(&b, r, all), WriteHTML(&plain, plainRun, plainRows)))
+	testcheck.Do(t, errors.Join(WriteHTML(&b, r, all), WriteHTML(&plain, plainRun, plainRows)))
 	got, want := elements(t, b.String()), elements(t, plain.String())
 	// A plot draws a name as glyphs, one for each letter.
 	for _, drawn := range []string{"path", "text", "tspan", "g", "use"} {
@@ -413,18 +413,18 @@ func checkNames(t *testing.T, text string) {
 		t.Fatalf("%q: elements %v, with plain names %v", text, got, want)
 	}
 	b.Reset()
-	must.Do(t, Write(&b, "json", r, all))
+	testcheck.Do(t, Write(&b, "json", r, all))
 	var first struct{ Job, Error string }
 	if err := json.NewDecoder(&b).Decode(&first); err != nil || first.Job != text || first.Error != text {
 		t.Fatalf("%q: JSON gives %+v, %v", text, first, err)
 	}
 	b.Reset()
-	must.Do(t, Write(&b, "csv", r, all))
+	testcheck.Do(t, Write(&b, "csv", r, all))
 	lines, err := csv.NewReader(&b).ReadAll()
 	if err != nil || len(lines) != len(all)+1 || lines[1][0] != strings.ReplaceAll(text, "\r\n", "\n") {
 		t.Fatalf("%q: CSV gives %q, %v", text, lines, err)
 	}
-	must.Do(t, errors.Join(Write(io.Discard, "table", r, all), Write(io.Discard, "parquet", r, all)))
+	testcheck.Do(t, errors.Join(Write(io.Discard, "table", r, all), Write(io.Discard, "parquet", r, all)))
 }
 
 // FuzzCollect checks that Collect either refuses arbitrary records as damaged or returns
@@ -435,7 +435,7 @@ func FuzzCollect(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	dir := f.TempDir()
-	must.Do(f, os.MkdirAll(filepath.Join(dir, "jobs"), 0o700))
+	testcheck.Do(f, os.MkdirAll(filepath.Join(dir, "jobs"), 0o700))
 	r := &rundir.Run{Dir: dir}
 	for _, id := range []string{"a.k", "a.l"} {
 		j := rundir.PlannedJob{Fingerprint: "f"}
@@ -444,7 +444,7 @@ func FuzzCollect(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, j := range r.Jobs {
-			must.Do(t, os.WriteFile(r.Path("jobs", j.ID), text, 0o600))
+			testcheck.Do(t, os.WriteFile(r.Path("jobs", j.ID), text, 0o600))
 		}
 		fuzzguard.Run(t, func() { checkCollect(t, r) })
 	})
@@ -460,7 +460,7 @@ func checkCollect(t *testing.T, r *rundir.Run) {
 	}
 	var page, lines bytes.Buffer
 	err = errors.Join(WriteHTML(&page, r, all), Write(&lines, "json", r, all), Write(io.Discard, "csv", r, all), Write(io.Discard, "table", r, all), Write(io.Discard, "parquet", r, all))
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	for line := range bytes.Lines(lines.Bytes()) {
 		if !json.Valid(line) {
 			t.Fatalf("not JSON: %s", line)

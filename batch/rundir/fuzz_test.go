@@ -10,14 +10,14 @@ import (
 
 	"gpfit/batch/spec"
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // FuzzRecord checks that a job's record is either damaged and then set aside
 // unchanged, or read up to the last whole line. An appended event then follows the
 // events that were read, and none of them is lost.
 func FuzzRecord(f *testing.F) {
-	event := must.Get(json.Marshal(JobEvent{Type: Started, SchemaVersion: 1, Job: "a", Fingerprint: "f", Attempt: 1}))(f)
+	event := testcheck.Get(json.Marshal(JobEvent{Type: Started, SchemaVersion: 1, Job: "a", Fingerprint: "f", Attempt: 1}))(f)
 	line := string(event) + "\n"
 	for _, text := range []string{"", line, line + line[:20], line + line, "\n", "{}\n", "null\n", "[]\n", line[:10] + "\n" + line, `{"type":"done","report":{"nlml":"x"},"fingerprint":"f"}` + "\n"} {
 		f.Add([]byte(text))
@@ -26,7 +26,7 @@ func FuzzRecord(f *testing.F) {
 	r := &Run{Dir: dir}
 	job := PlannedJob{JobSpec: spec.JobSpec{ID: "a"}, Fingerprint: "f"}
 	job.ID = "a"
-	must.Do(f, os.MkdirAll(filepath.Join(dir, "jobs"), 0o700))
+	testcheck.Do(f, os.MkdirAll(filepath.Join(dir, "jobs"), 0o700))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzzguard.Run(t, func() { checkRecord(t, r, job, text) })
 	})
@@ -34,9 +34,9 @@ func FuzzRecord(f *testing.F) {
 
 func checkRecord(t *testing.T, r *Run, job PlannedJob, text []byte) {
 	path := r.Path("jobs", job.ID)
-	must.Do(t, os.WriteFile(path, text, 0o600))
-	before := must.Get(r.Status(job))(t)
-	c := must.Get(r.Claim(job))(t)
+	testcheck.Do(t, os.WriteFile(path, text, 0o600))
+	before := testcheck.Get(r.Status(job))(t)
+	c := testcheck.Get(r.Claim(job))(t)
 	defer c.Release()
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
 	if before.State == StateDamaged {
@@ -44,13 +44,13 @@ func checkRecord(t *testing.T, r *Run, job PlannedJob, text []byte) {
 		if kept, _ := os.ReadFile(aside); !bytes.Equal(kept, text) || len(c.Record) > 0 {
 			t.Fatalf("%q became %q, %d events", text, kept, len(c.Record))
 		}
-		must.Do(t, os.Remove(aside))
+		testcheck.Do(t, os.Remove(aside))
 		whole = nil
 	}
 	if len(c.Record) != len(before.Record) {
 		t.Fatalf("%d events of a status, %d of a claim", len(before.Record), len(c.Record))
 	}
-	must.Do(t, c.Append(JobEvent{Type: Failed, Kind: "data", Error: "a\nb"}))
+	testcheck.Do(t, c.Append(JobEvent{Type: Failed, Kind: "data", Error: "a\nb"}))
 	if kept, _ := os.ReadFile(path); !bytes.HasPrefix(kept, whole) || bytes.Count(kept, []byte("\n")) != bytes.Count(whole, []byte("\n"))+1 {
 		t.Fatalf("%q became %q", text, kept)
 	}
@@ -78,7 +78,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 func checkManifest(t *testing.T, dir string, text []byte) {
-	must.Do(t, os.WriteFile(filepath.Join(dir, "run.json"), text, 0o600))
+	testcheck.Do(t, os.WriteFile(filepath.Join(dir, "run.json"), text, 0o600))
 	r, err := Open(dir)
 	if err != nil {
 		if !errors.As(err, new(*Error)) {
@@ -100,7 +100,7 @@ func checkManifest(t *testing.T, dir string, text []byte) {
 	}
 	kept := make([][]byte, 2)
 	for i := range kept {
-		must.Do(t, write(dir, &r.Manifest, nil))
+		testcheck.Do(t, write(dir, &r.Manifest, nil))
 		if kept[i], err = os.ReadFile(filepath.Join(dir, "run.json")); err != nil {
 			t.Fatal(err)
 		}

@@ -15,15 +15,15 @@ import (
 
 	"gpfit/batch/spec"
 	"gpfit/fit/summary"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // newRun makes a run with one job that reads one file.
 func newRun(t *testing.T) (*Run, *Lock) {
 	t.Helper()
-	dir := must.Folder(t, map[string]string{"a.csv": "x,y\n1,2\n", "s.yaml": "data"})
+	dir := testcheck.Folder(t, map[string]string{"a.csv": "x,y\n1,2\n", "s.yaml": "data"})
 	input, specPath := filepath.Join(dir, "a.csv"), filepath.Join(dir, "s.yaml")
-	in := must.Get(HashInput(input))(t)
+	in := testcheck.Get(HashInput(input))(t)
 	r, lock, err := Create(filepath.Join(dir, "run"), func() (*Manifest, []byte, error) {
 		return &Manifest{
 			SpecPath: specPath, SpecSHA256: SHA256([]byte("data")), Inputs: []Input{in},
@@ -44,7 +44,7 @@ func appendAll(t *testing.T, c *Claim, types ...string) {
 		if typ == Done {
 			e.Report = &summary.Report{NLML: 0.1}
 		}
-		must.Do(t, c.Append(e))
+		testcheck.Do(t, c.Append(e))
 	}
 }
 
@@ -56,7 +56,7 @@ func TestClaim(t *testing.T) {
 	if s, err := r.Status(j); err != nil || s.State != StatePending {
 		t.Fatalf("%v, %v", s, err)
 	}
-	c := must.Get(r.Claim(j))(t)
+	c := testcheck.Get(r.Claim(j))(t)
 	appendAll(t, c, Started)
 	if _, err := r.Claim(j); !errors.Is(err, ErrClaimed) {
 		t.Errorf("a second claim: %v", err)
@@ -68,7 +68,7 @@ func TestClaim(t *testing.T) {
 	if s, _ := r.Status(j); s.State != StateDied || !strings.Contains(s.About, fmt.Sprint("process ", os.Getpid(), " began it at 20")) {
 		t.Errorf("without its process: %s, %s", s.State, s.About)
 	}
-	if c = must.Get(r.Claim(j))(t); c.State() != StateInterrupted {
+	if c = testcheck.Get(r.Claim(j))(t); c.State() != StateInterrupted {
 		t.Fatal(c.State())
 	}
 	appendAll(t, c, Started, Done)
@@ -89,25 +89,25 @@ func TestClaim(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	r, _ := newRun(t)
 	j := r.Jobs[0]
-	c := must.Get(r.Claim(j))(t)
+	c := testcheck.Get(r.Claim(j))(t)
 	appendAll(t, c, Started)
 	path := r.Path("jobs", j.ID)
-	text := must.Get(os.ReadFile(path))(t)
+	text := testcheck.Get(os.ReadFile(path))(t)
 	host, _ := os.Hostname()
 	text = sealMember.ReplaceAll(bytes.Replace(text, []byte(`"host":"`+host+`"`), []byte(`"host":"node7"`), 1), []byte("}"))
-	must.Do(t, os.WriteFile(path, append(seal(text, ""), '\n'), 0o644))
+	testcheck.Do(t, os.WriteFile(path, append(seal(text, ""), '\n'), 0o644))
 	if s, _ := r.Status(j); s.State != StateRunning {
 		t.Errorf("with its lock: %s", s.State)
 	}
 	c.Release()
 	changed := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
-	must.Do(t, os.Chtimes(path, changed, changed))
+	testcheck.Do(t, os.Chtimes(path, changed, changed))
 	s, err := r.Status(j)
 	if err != nil || s.State != StateUnknown || !strings.Contains(s.About, "on node7 began it at 20") || !strings.HasSuffix(s.About, "changed last at 2026-03-01 12:00:00") {
 		t.Errorf("%s, %s, %v", s.State, s.About, err)
 	}
 	// A process that stops in good order says so.
-	c = must.Get(r.Claim(j))(t)
+	c = testcheck.Get(r.Claim(j))(t)
 	appendAll(t, c, Started, Interrupted)
 	c.Release()
 	if s, _ := r.Status(j); s.State != StateInterrupted || s.About != "" {
@@ -120,21 +120,21 @@ func TestUnknown(t *testing.T) {
 func TestRecovery(t *testing.T) {
 	r, _ := newRun(t)
 	j := r.Jobs[0]
-	c := must.Get(r.Claim(j))(t)
+	c := testcheck.Get(r.Claim(j))(t)
 	appendAll(t, c, Started)
 	c.Release()
 	path := r.Path("jobs", j.ID)
-	whole := must.Get(os.ReadFile(path))(t)
-	must.Do(t, os.WriteFile(path, append(whole, `{"type":"done","repo`...), 0o644))
+	whole := testcheck.Get(os.ReadFile(path))(t)
+	testcheck.Do(t, os.WriteFile(path, append(whole, `{"type":"done","repo`...), 0o644))
 	left := filepath.Join(r.Dir, "models", "."+j.ID+".gpfit.tmp123")
 	other := filepath.Join(r.Dir, "models", ".a.rbf.seed-10.gpfit.tmp123")
 	for _, f := range []string{left, other, r.Path("checkpoints", j.ID)} {
-		must.Do(t, os.WriteFile(f, nil, 0o644))
+		testcheck.Do(t, os.WriteFile(f, nil, 0o644))
 	}
 	if s, err := r.Status(j); err != nil || s.State != StateDied {
 		t.Errorf("%v, %v", s.State, err)
 	}
-	c = must.Get(r.Claim(j))(t)
+	c = testcheck.Get(r.Claim(j))(t)
 	if text, _ := os.ReadFile(path); string(text) != string(whole) {
 		t.Errorf("half a line is left: %q", text)
 	}
@@ -146,7 +146,7 @@ func TestRecovery(t *testing.T) {
 	c.Release()
 	// A checkpoint of other options is useless.
 	j.Fingerprint = "other"
-	c = must.Get(r.Claim(j))(t)
+	c = testcheck.Get(r.Claim(j))(t)
 	c.Release()
 	if _, err := os.Stat(r.Path("checkpoints", j.ID)); err == nil {
 		t.Error("the checkpoint of another job is left")
@@ -158,11 +158,11 @@ func TestRecovery(t *testing.T) {
 func TestDamagedRecord(t *testing.T) {
 	r, _ := newRun(t)
 	j := r.Jobs[0]
-	c := must.Get(r.Claim(j))(t)
+	c := testcheck.Get(r.Claim(j))(t)
 	appendAll(t, c, Started, Done)
 	c.Release()
 	path := r.Path("jobs", j.ID)
-	whole := must.Get(os.ReadFile(path))(t)
+	whole := testcheck.Get(os.ReadFile(path))(t)
 	damages := map[string][]byte{"a folder": nil, "zeros": make([]byte, len(whole)), "a line of another program": append(whole[:len(whole):len(whole)], "{}\n"...)}
 	for at := range whole {
 		if at%7 > 0 && at < len(whole)-1 {
@@ -172,11 +172,11 @@ func TestDamagedRecord(t *testing.T) {
 	}
 	count := 0
 	for what, text := range damages {
-		must.Do(t, os.RemoveAll(path))
+		testcheck.Do(t, os.RemoveAll(path))
 		if text == nil {
-			must.Do(t, os.Mkdir(path, 0o755))
+			testcheck.Do(t, os.Mkdir(path, 0o755))
 		} else {
-			must.Do(t, os.WriteFile(path, text, 0o644))
+			testcheck.Do(t, os.WriteFile(path, text, 0o644))
 		}
 		s, err := r.Status(j)
 		if what == fmt.Sprintf("byte %d", len(whole)-1) { // without its last new line, the result is half a line
@@ -188,14 +188,14 @@ func TestDamagedRecord(t *testing.T) {
 		if err != nil || s.State != StateDamaged || !strings.HasPrefix(s.About, "jobs/"+j.ID+".jsonl: ") {
 			t.Errorf("%s: %v, %v", what, s, err)
 		}
-		c := must.Get(r.Claim(j))(t)
+		c := testcheck.Get(r.Claim(j))(t)
 		if c.State() != StatePending {
 			t.Errorf("%s: claimed: %s", what, c.State())
 		}
 		c.Release()
 		count++
 	}
-	if kept := must.Get(filepath.Glob(path + ".damaged*"))(t); len(kept) != count {
+	if kept := testcheck.Get(filepath.Glob(path + ".damaged*"))(t); len(kept) != count {
 		t.Errorf("%d of %d damaged records are kept", len(kept), count)
 	}
 }
@@ -205,7 +205,7 @@ func TestDamagedRecord(t *testing.T) {
 func TestDamagedManifest(t *testing.T) {
 	r, lock := newRun(t)
 	lock.Release()
-	whole := must.Get(os.ReadFile(filepath.Join(r.Dir, "run.json")))(t)
+	whole := testcheck.Get(os.ReadFile(filepath.Join(r.Dir, "run.json")))(t)
 	check := func(what, name string, wantDamage bool) {
 		t.Helper()
 		again, err := Open(r.Dir)
@@ -216,14 +216,14 @@ func TestDamagedManifest(t *testing.T) {
 	for _, name := range manifests {
 		path := filepath.Join(r.Dir, name)
 		for at := 0; at < len(whole)-1; at += 3 { // a last line without its end is whole
-			must.Do(t, os.WriteFile(path, slices.Concat(whole[:at], []byte{whole[at] ^ 1}, whole[at+1:]), 0o644))
+			testcheck.Do(t, os.WriteFile(path, slices.Concat(whole[:at], []byte{whole[at] ^ 1}, whole[at+1:]), 0o644))
 			check(fmt.Sprintf("byte %d", at), name, true)
 		}
 		for what, text := range map[string][]byte{"half": whole[:len(whole)/2], "nothing": {}, "zeros": make([]byte, len(whole)), "null": []byte("null")} {
-			must.Do(t, os.WriteFile(path, text, 0o644))
+			testcheck.Do(t, os.WriteFile(path, text, 0o644))
 			check(what, name, true)
 		}
-		must.Do(t, os.Remove(path))
+		testcheck.Do(t, os.Remove(path))
 		check("absence", name, true)
 		again, lock, err := OpenLocked(r.Dir, Exclusive)
 		if err != nil || !strings.Contains(again.Damage, name) {
@@ -236,7 +236,7 @@ func TestDamagedManifest(t *testing.T) {
 		check("repair", name, false)
 	}
 	for _, name := range manifests {
-		must.Do(t, os.WriteFile(filepath.Join(r.Dir, name), []byte("null"), 0o644))
+		testcheck.Do(t, os.WriteFile(filepath.Join(r.Dir, name), []byte("null"), 0o644))
 	}
 	if _, err := Open(r.Dir); err == nil || strings.Contains(err.Error(), "nil") || !strings.Contains(err.Error(), "run.json: is damaged") {
 		t.Errorf("%v", err)
@@ -253,13 +253,13 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	later := time.Now().Add(time.Hour)
-	must.Do(t, os.Chtimes(r.Inputs[0].Path, later, later))
+	testcheck.Do(t, os.Chtimes(r.Inputs[0].Path, later, later))
 	check(0)
-	must.Do(t, os.WriteFile(r.SpecPath, []byte("other"), 0o644))
+	testcheck.Do(t, os.WriteFile(r.SpecPath, []byte("other"), 0o644))
 	check(1)
-	must.Do(t, os.WriteFile(r.Inputs[0].Path, []byte("x,y\n1,3\n"), 0o644))
+	testcheck.Do(t, os.WriteFile(r.Inputs[0].Path, []byte("x,y\n1,3\n"), 0o644))
 	check(2)
-	must.Do(t, os.Remove(r.SpecPath))
+	testcheck.Do(t, os.Remove(r.SpecPath))
 	check(1)
 }
 
@@ -279,7 +279,7 @@ func TestOpen(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"type":"gpfit run","schema_version":99}`: "newer gpfit", `{"type":"other"}`: "damaged", `{`: "damaged",
 	} {
-		must.Do(t, os.WriteFile(path, []byte(text), 0o644), os.WriteFile(filepath.Join(r.Dir, "run.copy.json"), []byte(text), 0o644))
+		testcheck.Do(t, os.WriteFile(path, []byte(text), 0o644), os.WriteFile(filepath.Join(r.Dir, "run.copy.json"), []byte(text), 0o644))
 		if _, _, err := OpenLocked(r.Dir, Exclusive); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -287,7 +287,7 @@ func TestOpen(t *testing.T) {
 	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a run directory") {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := Create(must.Folder(t, map[string]string{"thesis.tex": ""}), nil); err == nil || !strings.Contains(err.Error(), "not empty") {
+	if _, _, err := Create(testcheck.Folder(t, map[string]string{"thesis.tex": ""}), nil); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("%v", err)
 	}
 	// A failure leaves nothing behind.
@@ -302,8 +302,8 @@ func TestOpen(t *testing.T) {
 
 // TestHashInput checks that the hash of several files depends on their names.
 func TestHashInput(t *testing.T) {
-	dir := must.Folder(t, map[string]string{"a.csv": "1", "b.csv": "2"})
-	sum := func(path string) string { return must.Get(HashInput(path))(t).SHA256 }
+	dir := testcheck.Folder(t, map[string]string{"a.csv": "1", "b.csv": "2"})
+	sum := func(path string) string { return testcheck.Get(HashInput(path))(t).SHA256 }
 	// printf 1 | sha256sum
 	if got := sum(filepath.Join(dir, "a.csv")); got != "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" {
 		t.Error(got)
@@ -312,7 +312,7 @@ func TestHashInput(t *testing.T) {
 	if sum(filepath.Join(dir, "*.csv")) != whole {
 		t.Error("a folder and a pattern of the same files differ")
 	}
-	if sum(must.Folder(t, map[string]string{"a.csv": "2", "b.csv": "1"})) == whole {
+	if sum(testcheck.Folder(t, map[string]string{"a.csv": "2", "b.csv": "1"})) == whole {
 		t.Error("the hash does not depend on which file has which content")
 	}
 	if _, err := HashInput(filepath.Join(dir, "none")); err == nil {

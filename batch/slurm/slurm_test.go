@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"gpfit/batch/rundir"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/option"
 )
 
@@ -59,7 +59,7 @@ func TestRanks(t *testing.T) {
 	method := distributed
 	own[0].Options.Method = &method
 	text, err := Script(Array{Run: "/r", Program: "/g", Slurm: option.Slurm{Ranks: 8, Nodes: 2}}, own)
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	lines := strings.Split(string(text), "\n")
 	for _, want := range []string{
 		"#SBATCH --ntasks=8", "#SBATCH --nodes=2", "#SBATCH --cpus-per-task=4", "#SBATCH --signal=USR1@60",
@@ -98,7 +98,7 @@ func TestSubmit(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	put := func(text string) {
-		must.Do(t, os.WriteFile(filepath.Join(bin, "sbatch"), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
+		testcheck.Do(t, os.WriteFile(filepath.Join(bin, "sbatch"), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
 	}
 	put("echo invalid partition >&2; exit 1")
 	if _, err := Submit(context.Background(), s, jobs(1)); err == nil || !strings.Contains(err.Error(), "invalid partition") {
@@ -115,7 +115,7 @@ func TestSubmit(t *testing.T) {
 
 // TestKubernetes checks that the example is an Indexed Job with one shard for each completion.
 func TestKubernetes(t *testing.T) {
-	text := must.Get(os.ReadFile("../../examples/batch/kubernetes.yaml"))(t)
+	text := testcheck.Get(os.ReadFile("../../examples/batch/kubernetes.yaml"))(t)
 	var job struct {
 		Kind string
 		Spec struct {
@@ -129,7 +129,7 @@ func TestKubernetes(t *testing.T) {
 			}
 		}
 	}
-	must.Do(t, yaml.Unmarshal(text, &job))
+	testcheck.Do(t, yaml.Unmarshal(text, &job))
 	args := job.Spec.Template.Spec.Containers[0].Args
 	i := slices.Index(args, "--shard")
 	if job.Kind != "Job" || job.Spec.CompletionMode != "Indexed" || job.Spec.Completions != 8 || args[i+1] != "auto/8" || job.Spec.Template.Spec.RestartPolicy != "OnFailure" {

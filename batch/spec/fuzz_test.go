@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table"
 )
 
@@ -55,7 +55,7 @@ func checkSpec(t *testing.T, text, dir string) {
 
 // checkJob checks that a job written to run.json reads back as the same job.
 func checkJob(t *testing.T, j JobSpec) {
-	kept := must.Get(json.Marshal(j))(t)
+	kept := testcheck.Get(json.Marshal(j))(t)
 	var again JobSpec
 	if err := json.Unmarshal(kept, &again); err != nil || again.Fingerprint(nil) != j.Fingerprint(nil) {
 		t.Fatalf("%s reads back as %+v, %v", kept, again, err)

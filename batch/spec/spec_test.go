@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/option"
 )
 
@@ -26,13 +26,13 @@ import (
 var full string
 
 func writeMask(t *testing.T) string {
-	return must.Folder(t, map[string]string{"mask.csv": "forecast,random\n0,1\n1,0\n"})
+	return testcheck.Folder(t, map[string]string{"mask.csv": "forecast,random\n0,1\n1,0\n"})
 }
 
 func TestExpand(t *testing.T) {
-	s := must.Get(Parse("s.yaml", []byte(full)))(t)
+	s := testcheck.Get(Parse("s.yaml", []byte(full)))(t)
 	dir := writeMask(t)
-	jobs := must.Get(s.Expand(dir, Options{}))(t)
+	jobs := testcheck.Get(s.Expand(dir, Options{}))(t)
 	var ids []string
 	byID := map[string]JobSpec{}
 	for _, j := range jobs {
@@ -65,7 +65,7 @@ func TestExpand(t *testing.T) {
 		t.Errorf("options of one job reach another: %+v", o)
 	}
 	three := 3
-	if jobs = must.Get(s.Expand(dir, Options{Threads: &three}))(t); *jobs[len(jobs)-1].Options.Threads != 3 {
+	if jobs = testcheck.Get(s.Expand(dir, Options{Threads: &three}))(t); *jobs[len(jobs)-1].Options.Threads != 3 {
 		t.Error("the extra options do not override the spec")
 	}
 }
@@ -73,8 +73,8 @@ func TestExpand(t *testing.T) {
 // TestFingerprint checks that the fingerprint changes with everything that a result
 // depends on, and with nothing else.
 func TestFingerprint(t *testing.T) {
-	s := must.Get(Parse("s.yaml", []byte(full)))(t)
-	jobs := must.Get(s.Expand(writeMask(t), Options{}))(t)
+	s := testcheck.Get(Parse("s.yaml", []byte(full)))(t)
+	jobs := testcheck.Get(s.Expand(writeMask(t), Options{}))(t)
 	j := jobs[len(jobs)-1]
 	hashes := map[string]string{j.Path: "a", j.SplitMask: "b"}
 	base := j.Fingerprint(hashes)
@@ -105,8 +105,8 @@ func TestFingerprint(t *testing.T) {
 // TestFingerprintStays checks the fingerprints of release 0.1.0, on which the jobs of its
 // run directories depend.
 func TestFingerprintStays(t *testing.T) {
-	s := must.Get(Parse("s.yaml", []byte(full)))(t)
-	jobs := must.Get(s.Expand(writeMask(t), Options{}))(t)
+	s := testcheck.Get(Parse("s.yaml", []byte(full)))(t)
+	jobs := testcheck.Get(s.Expand(writeMask(t), Options{}))(t)
 	for i, want := range map[int]string{0: "ceb59ef5b1ab113c", 1: "fb7e3b4b06543788", 2: "97af81ba4db48bb7"} {
 		j := jobs[i]
 		if got := j.Fingerprint(map[string]string{j.Path: "a"}); got != want {
@@ -118,9 +118,9 @@ func TestFingerprintStays(t *testing.T) {
 // TestErrors checks that every mistake is found at its place, with advice. testdata/errors.txt
 // has a quoted spec and a part of its error in each line.
 func TestErrors(t *testing.T) {
-	for line := range strings.Lines(string(must.Get(os.ReadFile("testdata/errors.txt"))(t))) {
+	for line := range strings.Lines(string(testcheck.Get(os.ReadFile("testdata/errors.txt"))(t))) {
 		quoted, want, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		text := must.Get(strconv.Unquote(quoted))(t)
+		text := testcheck.Get(strconv.Unquote(quoted))(t)
 		_, err := Parse("s.yaml", []byte(text))
 		var se *Error
 		if !errors.As(err, &se) || !strings.Contains(err.Error(), want) {
@@ -132,7 +132,7 @@ func TestErrors(t *testing.T) {
 		"data: [a.csv]\nkernels: [rbf]\nexclude: [{data: [a]}]\n":                         "leaves no job",
 		"data: [a.csv]\nkernels: [rbf]\ndefaults:\n  folds: 3\n":                          "s.yaml:4:3: a.rbf.seed-1: folds needs the objective cv",
 	} {
-		s := must.Get(Parse("s.yaml", []byte(text)))(t)
+		s := testcheck.Get(Parse("s.yaml", []byte(text)))(t)
 		if _, err := s.Expand(writeMask(t), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
@@ -156,15 +156,15 @@ func TestMerge(t *testing.T) {
 }
 
 func compileSchema(t testing.TB) *jsonschema.Schema {
-	doc := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(Schema)))(t)
+	doc := testcheck.Get(jsonschema.UnmarshalJSON(bytes.NewReader(Schema)))(t)
 	c := jsonschema.NewCompiler()
-	must.Do(t, c.AddResource("schema.json", doc))
-	return must.Get(c.Compile("schema.json"))(t)
+	testcheck.Do(t, c.AddResource("schema.json", doc))
+	return testcheck.Get(c.Compile("schema.json"))(t)
 }
 
 func validate(t testing.TB, schema *jsonschema.Schema, text []byte) error {
-	asJSON := must.Get(yaml.YAMLToJSON(text))(t)
-	v := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(asJSON)))(t)
+	asJSON := testcheck.Get(yaml.YAMLToJSON(text))(t)
+	v := testcheck.Get(jsonschema.UnmarshalJSON(bytes.NewReader(asJSON)))(t)
 	return schema.Validate(v)
 }
 
@@ -172,7 +172,7 @@ func validate(t testing.TB, schema *jsonschema.Schema, text []byte) error {
 // and accept the same texts.
 func TestSchemaAgrees(t *testing.T) {
 	var raw map[string]any
-	must.Do(t, json.Unmarshal(Schema, &raw))
+	testcheck.Do(t, json.Unmarshal(Schema, &raw))
 	defs := raw["$defs"].(map[string]any)
 	properties := func(v any) []string {
 		return slices.Collect(maps.Keys(v.(map[string]any)["properties"].(map[string]any)))
@@ -227,7 +227,7 @@ func TestExamples(t *testing.T) {
 	}
 	schema, specs := compileSchema(t), 0
 	for _, path := range files {
-		text := must.Get(os.ReadFile(path))(t)
+		text := testcheck.Get(os.ReadFile(path))(t)
 		if strings.Contains(string(text), "apiVersion:") {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // precision is the precision of the reference in bits.
@@ -252,12 +252,12 @@ func Test200Bits(t *testing.T) {
 	seeds := seeds200(t)
 	for _, seed := range seeds {
 		family, data, o := problem200(seed)
-		job := must.Get(fit.Prepare(data, o, problem.Events{}))(t)
+		job := testcheck.Get(fit.Prepare(data, o, problem.Events{}))(t)
 		r, err := fit.Evaluate(context.Background(), job, b, nil)
 		if err != nil {
 			t.Fatalf("seed %d, n %d, %s: %v", seed, data.N, family, err)
 		}
-		e := must.Get(evaluateBig(family, data.X, data.Y, data.D, r.Parameters))(t)
+		e := testcheck.Get(evaluateBig(family, data.X, data.Y, data.D, r.Parameters))(t)
 		condition := conditionOf(e.sigma, r.Parameters["noise_variance"])
 		unit := float64(data.N) * math.Ldexp(1, -53) * condition
 		worstCondition = max(worstCondition, condition)

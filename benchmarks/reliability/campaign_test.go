@@ -14,7 +14,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // size returns the number of problems of a campaign: GPFIT_PROBLEMS if set,
@@ -22,9 +22,9 @@ import (
 func size(t testing.TB, short, full int) int {
 	t.Helper()
 	if text := os.Getenv("GPFIT_PROBLEMS"); text != "" {
-		return must.Get(strconv.Atoi(text))(t)
+		return testcheck.Get(strconv.Atoi(text))(t)
 	}
-	if must.Long() {
+	if testcheck.Long() {
 		return full
 	}
 	return short
@@ -34,13 +34,13 @@ func size(t testing.TB, short, full int) int {
 // other seeds count up from it.
 func firstSeed(t testing.TB) uint64 {
 	t.Helper()
-	return must.Get(strconv.ParseUint(cmp.Or(os.Getenv("GPFIT_SEED"), "1"), 10, 64))(t)
+	return testcheck.Get(strconv.ParseUint(cmp.Or(os.Getenv("GPFIT_SEED"), "1"), 10, 64))(t)
 }
 
 // backend returns the CPU with a fixed number of threads.
 func backend(t testing.TB, threads int) device.Backend {
 	t.Helper()
-	return must.Get(cpu.New(device.Options{Threads: threads}))(t)
+	return testcheck.Get(cpu.New(device.Options{Threads: threads}))(t)
 }
 
 // TestClock checks that under clock.sh the wall clock jumps in both directions and the

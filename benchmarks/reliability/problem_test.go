@@ -20,7 +20,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -258,8 +258,8 @@ type numbers struct {
 func evaluateCalm(t *testing.T, b device.Backend, seed uint64) numbers {
 	t.Helper()
 	data, opts := calm(seed)
-	job := must.Get(fit.Prepare(data, opts, problem.Events{}))(t)
-	r := must.Get(fit.Evaluate(context.Background(), job, b, nil))(t)
+	job := testcheck.Get(fit.Prepare(data, opts, problem.Events{}))(t)
+	r := testcheck.Get(fit.Evaluate(context.Background(), job, b, nil))(t)
 	return numbers{r.NLML, r.GradientLog}
 }
 
@@ -301,7 +301,7 @@ func answers[T any](t *testing.T, count uint64, result func(seed uint64) T) bool
 	for seed := range count {
 		all = append(all, result(seed))
 	}
-	fmt.Printf("<<<%s>>>\n", must.Get(json.Marshal(all))(t))
+	fmt.Printf("<<<%s>>>\n", testcheck.Get(json.Marshal(all))(t))
 	return true
 }
 
@@ -318,7 +318,7 @@ func TestVariants(t *testing.T) {
 			t.Logf("this processor has no %s", variant)
 			continue
 		}
-		must.Do(t, json.Unmarshal(again(t, "GPFIT_CPU="+variant), &of[i]))
+		testcheck.Do(t, json.Unmarshal(again(t, "GPFIT_CPU="+variant), &of[i]))
 		nlml, gradient := 0.0, 0.0
 		for seed := range of[i] {
 			a, b := difference(of[0][seed], of[i][seed])
@@ -356,8 +356,8 @@ func TestSameBits(t *testing.T) {
 func fitCalm(t *testing.T, b device.Backend, seed uint64) map[string]any {
 	t.Helper()
 	data, opts := calm(seed)
-	job := must.Get(fit.Prepare(data, opts, problem.Events{}))(t)
-	out := must.Get(fit.Run(context.Background(), job, b))(t)
+	job := testcheck.Get(fit.Prepare(data, opts, problem.Events{}))(t)
+	out := testcheck.Get(fit.Run(context.Background(), job, b))(t)
 	defer out.Close()
 	out.Report.Seconds, out.Report.EvaluationSeconds = 0, 0
 	for i := range out.Report.Path {
@@ -370,7 +370,7 @@ func fitCalm(t *testing.T, b device.Backend, seed uint64) map[string]any {
 // repeats its own results bit by bit.
 func TestGPU(t *testing.T) {
 	emulator.Need(t)
-	found, _ := must.Get2(device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{cuda.Driver{}}))(t)
+	found, _ := testcheck.Get2(device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{cuda.Driver{}}))(t)
 	host := backend(t, 1)
 	nlml, gradient, count := 0.0, 0.0, size(t, 1, 5)
 	for seed := range uint64(count) {
@@ -392,10 +392,10 @@ func TestGPU(t *testing.T) {
 // of Σ with 200 bits, on the emulated GPU.
 func TestGPULinear(t *testing.T) {
 	emulator.Need(t)
-	found, _ := must.Get2(device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{cuda.Driver{}}))(t)
+	found, _ := testcheck.Get2(device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{cuda.Driver{}}))(t)
 	_, data, o := problem200(35)
-	job := must.Get(fit.Prepare(data, o, problem.Events{}))(t)
-	r := must.Get(fit.Evaluate(context.Background(), job, found[0], nil))(t)
+	job := testcheck.Get(fit.Prepare(data, o, problem.Events{}))(t)
+	r := testcheck.Get(fit.Evaluate(context.Background(), job, found[0], nil))(t)
 	const want = 0.34953072347210745 // Test200Bits, seed 35
 	if got := r.GradientLog["signal_variance"]; !(math.Abs(got-want) <= 1e-5) {
 		t.Errorf("derivative by signal_variance %v, in 200 bits %v", got, want)

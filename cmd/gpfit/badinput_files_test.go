@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 var badSpecs = badText("batch bad.yaml --out new.run", "bad.yaml", exit.Usage,
@@ -29,16 +29,16 @@ var badSpecs = badText("batch bad.yaml --out new.run", "bad.yaml", exit.Usage,
 func withChecksum(change func(name string, text []byte) []byte) func(t *testing.T, dir string) {
 	return func(t *testing.T, dir string) {
 		path := filepath.Join(dir, "m.gpfit")
-		in := must.Get(zip.OpenReader(path))(t)
+		in := testcheck.Get(zip.OpenReader(path))(t)
 		defer in.Close()
 		var out bytes.Buffer
 		w := zip.NewWriter(&out)
 		for _, f := range in.File {
-			text := must.Get(io.ReadAll(must.Get(f.Open())(t)))(t)
-			entry := must.Get(w.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Store}))(t)
-			must.Get(entry.Write(change(f.Name, text)))(t)
+			text := testcheck.Get(io.ReadAll(testcheck.Get(f.Open())(t)))(t)
+			entry := testcheck.Get(w.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Store}))(t)
+			testcheck.Get(entry.Write(change(f.Name, text)))(t)
 		}
-		must.Do(t, w.SetComment("gpfit model sha256 "+strings.Repeat("0", 64)), w.Close())
+		testcheck.Do(t, w.SetComment("gpfit model sha256 "+strings.Repeat("0", 64)), w.Close())
 		body := out.Bytes()[:out.Len()-64]
 		sum := sha256.Sum256(body)
 		write(t, dir, "m.gpfit", string(body)+hex.EncodeToString(sum[:]))
@@ -70,7 +70,7 @@ const nanBits = "\x00\x00\x00\x00\x00\x00\xf8\x7f"
 // onFile changes a file's text.
 func onFile(name string, change func([]byte) []byte) func(t *testing.T, dir string) {
 	return func(t *testing.T, dir string) {
-		write(t, dir, name, string(change(must.Get(os.ReadFile(filepath.Join(dir, name)))(t))))
+		write(t, dir, name, string(change(testcheck.Get(os.ReadFile(filepath.Join(dir, name)))(t))))
 	}
 }
 
@@ -86,7 +86,7 @@ var badModels = []badCase{
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"its checksum does not match"}, change: onFile("m.gpfit", flip)},
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: onFile("m.gpfit", func([]byte) []byte { return nil })},
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: func(t *testing.T, dir string) {
-		must.Do(t, os.Truncate(filepath.Join(dir, "m.gpfit"), 1<<30)) // zeros that take no room on the disk
+		testcheck.Do(t, os.Truncate(filepath.Join(dir, "m.gpfit"), 1<<30)) // zeros that take no room on the disk
 	}},
 	{args: "predict m.gpfit t.csv --out p.csv", code: exit.Data, want: []string{"m.gpfit: ", "of alpha is NaN"}, change: lastNumber("alpha", nanBits)},
 	{args: "loo m.gpfit", code: exit.Data, want: []string{"of X is NaN"}, change: lastNumber("X", nanBits)},
@@ -118,12 +118,12 @@ func freshRun(t *testing.T, dir string) {
 	t.Helper()
 	cmd := exec.Command("gpfit", "batch", "spec.yaml", "--out", "fresh", "--quiet")
 	cmd.Dir = dir
-	must.Do(t, cmd.Run())
+	testcheck.Do(t, cmd.Run())
 }
 
 var badRuns = []badCase{
 	{args: "resume stopped", code: exit.Data, want: []string{"start it again with 'gpfit batch SPEC --out stopped'"}, change: func(t *testing.T, dir string) {
-		must.Do(t, os.MkdirAll(filepath.Join(dir, "stopped", "lock"), 0o755))
+		testcheck.Do(t, os.MkdirAll(filepath.Join(dir, "stopped", "lock"), 0o755))
 	}},
 	{args: "resume done", code: exit.Data, want: []string{"done/run.json: is damaged"}, change: inManifests(cutShort)},
 	{args: "show done", code: exit.Data, want: []string{"done/run.json: is damaged"}, change: inManifests(func([]byte) []byte { return []byte("{}") })},

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // badCase is a command with something wrong in its input.
@@ -84,7 +84,7 @@ var word = regexp.MustCompile(`'([^']*)'|[^ ]+`)
 
 func (c *badCase) run(t *testing.T, good string) {
 	dir := t.TempDir()
-	must.Do(t, os.CopyFS(dir, os.DirFS(good)))
+	testcheck.Do(t, os.CopyFS(dir, os.DirFS(good)))
 	for name, text := range c.files {
 		write(t, dir, name, text)
 	}
@@ -132,7 +132,7 @@ type used struct {
 func usage(t *testing.T) used {
 	t.Helper()
 	var u syscall.Rusage
-	must.Do(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	testcheck.Do(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return used{time.Duration(u.Utime.Nano() + u.Stime.Nano()), m.TotalAlloc}
@@ -161,7 +161,7 @@ func checkMessage(t *testing.T, text string, want []string) {
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	must.Do(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	testcheck.Do(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func badCommands(t *testing.T) (all []badCase) {
 	codes := map[string]int{"failure": exit.Failure, "usage": exit.Usage, "jobs failed": exit.SomeFailed, "data": exit.Data, "device": exit.Device}
 	var code int
 	var file, command string
-	for line := range strings.Lines(string(must.Get(os.ReadFile("testdata/badinput.txt"))(t))) {
+	for line := range strings.Lines(string(testcheck.Get(os.ReadFile("testdata/badinput.txt"))(t))) {
 		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "$FORMATS", tableFormats)
 		words, indented := strings.CutPrefix(line, "\t")
 		if heading := badHeading.FindStringSubmatch(line); heading != nil {
@@ -210,7 +210,7 @@ func badCommands(t *testing.T) (all []badCase) {
 		parts := strings.Split(words, "\t")
 		for i, part := range parts {
 			if strings.HasPrefix(part, `"`) {
-				parts[i] = must.Get(strconv.Unquote(part))(t)
+				parts[i] = testcheck.Get(strconv.Unquote(part))(t)
 			}
 		}
 		c := badCase{args: command, code: code, want: parts[1:]}

@@ -20,7 +20,7 @@ import (
 	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestSpecHasEveryFlag checks that a spec has a key for every flag of "gpfit fit".
@@ -61,7 +61,7 @@ func TestWorkers(t *testing.T) {
 		cmd := exec.Command("gpfit", args...)
 		cmd.Env = append(os.Environ(), env...)
 		cmd.Stderr = new(bytes.Buffer)
-		must.Do(t, cmd.Start())
+		testcheck.Do(t, cmd.Start())
 		return cmd
 	}
 	wait := func(cmds ...*exec.Cmd) {
@@ -80,9 +80,9 @@ func TestWorkers(t *testing.T) {
 		side([]string{"JOB_COMPLETION_INDEX=2"}, "batch", study, "--out", shards, "--shard", "auto/3", "--quiet"),
 	)
 	// Three workers share a run that another process made.
-	_, lock := must.Get2(rundir.Create(workers, func() (*rundir.Manifest, []byte, error) {
+	_, lock := testcheck.Get2(rundir.Create(workers, func() (*rundir.Manifest, []byte, error) {
 		text, err := os.ReadFile(study)
-		return &must.Get(rundir.Open(runs["1"]))(t).Manifest, text, err
+		return &testcheck.Get(rundir.Open(runs["1"]))(t).Manifest, text, err
 	}))(t)
 	lock.Release()
 	wait(side(nil, "resume", workers, "--worker", "--quiet"), side(nil, "resume", workers, "--worker", "--quiet", "--wait"), side(nil, "resume", workers, "--worker", "--quiet"))
@@ -102,13 +102,13 @@ func TestInUse(t *testing.T) {
 	study := writeStudy(t, dir, 20, 1, 0)
 	run1 := filepath.Join(dir, "r.run")
 	mustLine(t, "batch", study, "--out", run1)
-	_, lock := must.Get2(rundir.OpenLocked(run1, rundir.Exclusive))(t)
+	_, lock := testcheck.Get2(rundir.OpenLocked(run1, rundir.Exclusive))(t)
 	for _, args := range [][]string{{"resume", run1}, {"resume", run1, "--worker"}, {"batch", study, "--out", run1, "--shard", "0/2"}} {
 		ends(t, exit.InUse, "in use by process", args...)
 	}
 	mustLine(t, "show", run1) // it needs no lock
 	lock.Release()
-	_, lock = must.Get2(rundir.OpenLocked(run1, rundir.Shared))(t)
+	_, lock = testcheck.Get2(rundir.OpenLocked(run1, rundir.Shared))(t)
 	ends(t, exit.InUse, "shards or workers", "resume", run1)
 	mustLine(t, "resume", run1, "--worker") // workers share a run
 	lock.Release()
@@ -126,13 +126,13 @@ func TestBatchSignal(t *testing.T) {
 		r := filepath.Join(dir, sig.String()+".run")
 		cmd := exec.Command("gpfit", "batch", study, "--out", r, "--cores", "2")
 		cmd.Stderr = new(bytes.Buffer)
-		must.Do(t, cmd.Start())
+		testcheck.Do(t, cmd.Start())
 		eventually(t, "a job has begun", 2*time.Minute, func() bool {
 			files, _ := filepath.Glob(filepath.Join(r, "checkpoints", "*.ckpt"))
 			return len(files) > 0
 		})
 		time.Sleep(100 * time.Millisecond)
-		must.Do(t, cmd.Process.Signal(sig))
+		testcheck.Do(t, cmd.Process.Signal(sig))
 		err := cmd.Wait()
 		var ended *exec.ExitError
 		if !errors.As(err, &ended) || ended.ExitCode() != exit.Interrupted {

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/batch/rundir"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // writeStudy writes two tables of n rows with masks, and a spec of 2 data sets × kernels × seeds.
@@ -58,17 +58,17 @@ type result map[string]any
 // and returns the result.
 func readResult(t *testing.T, dir string) result {
 	t.Helper()
-	r := must.Get(rundir.Open(dir))(t)
+	r := testcheck.Get(rundir.Open(dir))(t)
 	out := result{}
 	for _, j := range r.Jobs {
-		text := must.Get(os.ReadFile(r.Path("jobs", j.ID)))(t)
+		text := testcheck.Get(os.ReadFile(r.Path("jobs", j.ID)))(t)
 		done := 0
 		for line := range bytes.Lines(text) {
 			var e struct {
 				Type   string
 				Report json.RawMessage
 			}
-			must.Do(t, json.Unmarshal(line, &e))
+			testcheck.Do(t, json.Unmarshal(line, &e))
 			if e.Type == rundir.Done {
 				done++
 				out[j.ID] = leaves(t, string(e.Report), times)
@@ -79,7 +79,7 @@ func readResult(t *testing.T, dir string) result {
 		}
 		out[j.ID+" model"] = rundir.SHA256([]byte(withoutRecord(t, r.Path("models", j.ID))))
 	}
-	must.Do(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	testcheck.Do(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && (strings.HasPrefix(d.Name(), ".") || strings.Contains(d.Name(), ".tmp") || strings.HasSuffix(d.Name(), ".ckpt")) {
 			t.Errorf("left behind: %s", path)
 		}
@@ -94,7 +94,7 @@ func readResult(t *testing.T, dir string) result {
 func TestKills(t *testing.T) {
 	t.Parallel()
 	kills, rows, seeds := 4, 90, 3
-	if must.Long() {
+	if testcheck.Long() {
 		kills, rows, seeds = 100, 150, 5
 	}
 	dir := t.TempDir()
@@ -125,7 +125,7 @@ func TestKills(t *testing.T) {
 		for done < kills && !complete(run) {
 			cmd := exec.Command("gpfit", args(run)...)
 			cmd.Stderr = new(bytes.Buffer)
-			must.Do(t, cmd.Start())
+			testcheck.Do(t, cmd.Start())
 			// The time allows some progress and many kills.
 			patience := time.Duration(rng.Int64N(int64(alone)/6)) + 5*time.Millisecond
 			writing := false
@@ -201,7 +201,7 @@ func startSlurm(t *testing.T) {
 	script := "../../batch/slurm/cluster.sh"
 	start := exec.Command(script, "start", dir)
 	// Daemons outlive the script: its output must not be a pipe that they hold.
-	out := must.Get(os.Create(filepath.Join(dir, "start.out")))(t)
+	out := testcheck.Get(os.Create(filepath.Join(dir, "start.out")))(t)
 	start.Stdout, start.Stderr = out, out
 	t.Cleanup(func() {
 		if text, err := exec.Command(script, "stop", dir).CombinedOutput(); err != nil {
@@ -213,7 +213,7 @@ func startSlurm(t *testing.T) {
 		t.Fatalf("starting a cluster: %v\n%s", err, text)
 	}
 	// Other tests run at the same time. The variable does not affect them.
-	must.Do(t, os.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf")))
+	testcheck.Do(t, os.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf")))
 	t.Cleanup(func() { os.Unsetenv("SLURM_CONF") })
 }
 
@@ -242,7 +242,7 @@ func TestSlurm(t *testing.T) {
 	id := stdoutOf(t, "gpfit", "batch", spec, "--out", run, "--engine", "slurm", "--slurm-partition", "main", "--slurm-tasks", "4", "--slurm-time", "10", "--quiet")
 	pids := func() map[int]bool {
 		out := map[int]bool{}
-		r := must.Get(rundir.Open(run))(t)
+		r := testcheck.Get(rundir.Open(run))(t)
 		for _, j := range r.Jobs {
 			if s, err := r.Status(j); err == nil && len(s.Record) > 0 {
 				out[s.Record.Last().PID] = true
@@ -288,10 +288,10 @@ func TestSlurm(t *testing.T) {
 // takenOver counts the jobs that one process began but did not finish, and another
 // process began again.
 func takenOver(t *testing.T, dir string) int {
-	r := must.Get(rundir.Open(dir))(t)
+	r := testcheck.Get(rundir.Open(dir))(t)
 	n := 0
 	for _, j := range r.Jobs {
-		s := must.Get(r.Status(j))(t)
+		s := testcheck.Get(r.Status(j))(t)
 		for i, e := range s.Record[1:] {
 			if e.Type == rundir.Started && s.Record[i].Type == rundir.Started && e.PID != s.Record[i].PID {
 				n++

@@ -15,7 +15,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/compare/speed"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // benchTable writes a table of n rows and 3 columns.
@@ -45,7 +45,7 @@ func TestBenchJSON(t *testing.T) {
 	}
 	for i, n := range []int{40, 70} {
 		var r map[string]any
-		must.Do(t, json.Unmarshal([]byte(lines[i+1]), &r))
+		testcheck.Do(t, json.Unmarshal([]byte(lines[i+1]), &r))
 		for name, want := range map[string]any{"type": "bench", "schema_version": 1.0, "device": "cpu", "n": float64(n), "d": 3.0, "kernel": "matern52(ard)", "threads": 2.0} {
 			if r[name] != want {
 				t.Errorf("n = %d: %s is %v, expected %v", n, name, r[name], want)
@@ -67,7 +67,7 @@ func TestBenchJSON(t *testing.T) {
 	}
 	var got speed.Result
 	decodeLine(t, &want, append([]string{"nlml", path, "--mean", "zero", "--threads", "2"}, model...)...)
-	must.Do(t, json.Unmarshal([]byte(lines[2]), &got))
+	testcheck.Do(t, json.Unmarshal([]byte(lines[2]), &got))
 	if got.NLML != want.NLML || len(want.Gradient) != 5 || !maps.Equal(got.GradientLog, want.Gradient) {
 		t.Errorf("NLML %v with the gradient %v, `gpfit nlml` gives %v with %v", got.NLML, got.GradientLog, want.NLML, want.Gradient)
 	}

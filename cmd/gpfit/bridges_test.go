@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestBridges checks the table of functions of Python and Go in docs/commands.md: it has every command, and the
 // functions of Go are there. The tests of the Python package check the others.
 func TestBridges(t *testing.T) {
-	text := string(must.Get(os.ReadFile("../../docs/commands.md"))(t))
+	text := string(testcheck.Get(os.ReadFile("../../docs/commands.md"))(t))
 	_, text, _ = strings.Cut(text, "| command | in Python | in Go |\n|---|---|---|\n")
 	text, _, _ = strings.Cut(text, "\n\n")
 	var rows []string
@@ -48,11 +48,11 @@ func TestBridges(t *testing.T) {
 // functions returns the functions and methods in a folder.
 func functions(t *testing.T, folder string) []string {
 	var names []string
-	for _, entry := range must.Get(os.ReadDir(folder))(t) {
+	for _, entry := range testcheck.Get(os.ReadDir(folder))(t) {
 		if !strings.HasSuffix(entry.Name(), ".go") {
 			continue
 		}
-		file := must.Get(parser.ParseFile(token.NewFileSet(), folder+"/"+entry.Name(), nil, parser.SkipObjectResolution))(t)
+		file := testcheck.Get(parser.ParseFile(token.NewFileSet(), folder+"/"+entry.Name(), nil, parser.SkipObjectResolution))(t)
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok {

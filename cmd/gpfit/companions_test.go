@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gpfit/device/devicetest/precise"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // The bounds on differences from formulas of textbooks, and on violations of the conditions of the lasso.
@@ -24,11 +24,11 @@ const (
 func gallery(t *testing.T, name string) (path string, x [][]float64, y []float64) {
 	t.Helper()
 	path = filepath.Join("..", "..", "docs", "gallery", "data", name)
-	rows := must.Get(csv.NewReader(strings.NewReader(string(must.Get(os.ReadFile(path))(t)))).ReadAll())(t)
+	rows := testcheck.Get(csv.NewReader(strings.NewReader(string(testcheck.Get(os.ReadFile(path))(t)))).ReadAll())(t)
 	for _, row := range rows[1:] {
 		var numbers []float64
 		for _, cell := range row {
-			numbers = append(numbers, must.Get(strconv.ParseFloat(cell, 64))(t))
+			numbers = append(numbers, testcheck.Get(strconv.ParseFloat(cell, 64))(t))
 		}
 		x, y = append(x, numbers[:len(numbers)-1]), append(y, numbers[len(numbers)-1])
 	}
@@ -55,23 +55,23 @@ func TestRidgePathTextbook(t *testing.T) {
 	decodeLine(t, &got, "path", path, "--penalty", "ridge", "--lambdas", "1000,17.5,0.3,0", "--standardize", "none", "--json")
 	n, d := len(y), len(x[0])
 	for i, lambda := range got.Lambdas {
-		penalty := append([]float64{0}, must.Slice(d, func(int) float64 { return lambda })...)
-		rows := must.Slice(n, func(i int) []float64 { return append([]float64{1}, x[i]...) })
+		penalty := append([]float64{0}, testcheck.Slice(d, func(int) float64 { return lambda })...)
+		rows := testcheck.Slice(n, func(i int) []float64 { return append([]float64{1}, x[i]...) })
 		want := precise.Ridge(rows, penalty, y)
-		must.Near(t, "weights", got.Weights[i], want[1:], fromTextbook, fromTextbook)
-		must.Within(t, got.Intercepts[i], want[0], fromTextbook, "intercept for λ = %v", lambda)
+		testcheck.Near(t, "weights", got.Weights[i], want[1:], fromTextbook, fromTextbook)
+		testcheck.Within(t, got.Intercepts[i], want[0], fromTextbook, "intercept for λ = %v", lambda)
 		training, left, trace := 0.0, 0.0, 0.0
 		for k := range y {
 			miss := y[k] - dot(want, rows[k])
 			training += miss * miss / float64(n)
-			unit := must.Slice(n, func(i int) float64 { return map[bool]float64{true: 1}[i == k] })
+			unit := testcheck.Slice(n, func(i int) float64 { return map[bool]float64{true: 1}[i == k] })
 			leverage := dot(precise.Ridge(rows, penalty, unit), rows[k])
 			trace += leverage
 			left += miss / (1 - leverage) * miss / (1 - leverage) / float64(n)
 		}
-		must.Within(t, *got.Training[i], math.Sqrt(training), fromTextbook, "training RMSE for λ = %v", lambda)
-		must.Within(t, *got.Validation[i], math.Sqrt(left), fromTextbook, "leave-one-out RMSE for λ = %v", lambda)
-		must.Within(t, got.Freedom[i], trace, fromTextbook, "degrees of freedom for λ = %v", lambda)
+		testcheck.Within(t, *got.Training[i], math.Sqrt(training), fromTextbook, "training RMSE for λ = %v", lambda)
+		testcheck.Within(t, *got.Validation[i], math.Sqrt(left), fromTextbook, "leave-one-out RMSE for λ = %v", lambda)
+		testcheck.Within(t, got.Freedom[i], trace, fromTextbook, "degrees of freedom for λ = %v", lambda)
 		sd := func(of func(i int) float64) float64 {
 			mean, sum := 0.0, 0.0
 			for i := range n {
@@ -84,7 +84,7 @@ func TestRidgePathTextbook(t *testing.T) {
 		}
 		for c := range d {
 			ratio := sd(func(i int) float64 { return x[i][c] }) / sd(func(i int) float64 { return y[i] })
-			must.Within(t, got.Standardized[i][c], want[1+c]*ratio, fromTextbook, "standardized weight %d for λ = %v", c, lambda)
+			testcheck.Within(t, got.Standardized[i][c], want[1+c]*ratio, fromTextbook, "standardized weight %d for λ = %v", c, lambda)
 		}
 	}
 }
@@ -173,7 +173,7 @@ func TestSplineTextbook(t *testing.T) {
 		var got struct{ Mean []float64 }
 		decodeLine(t, &got, "predict", filepath.Join(dir, "spline.json"), table, "--json")
 		for i, v := range at {
-			must.Within(t, got.Mean[i], dot(want, basis(v)), fromTextbook, "%s spline at %v", kind, v)
+			testcheck.Within(t, got.Mean[i], dot(want, basis(v)), fromTextbook, "%s spline at %v", kind, v)
 		}
 	}
 }

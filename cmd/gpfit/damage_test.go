@@ -19,7 +19,7 @@ import (
 	"gpfit/batch/rundir"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/filecheck"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // damages are ways to damage a file.
@@ -48,9 +48,9 @@ var damages = []struct {
 func readFolder(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
-	must.Do(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	testcheck.Do(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
-			out[must.Get(filepath.Rel(dir, path))(t)] = must.Get(os.ReadFile(path))(t)
+			out[testcheck.Get(filepath.Rel(dir, path))(t)] = testcheck.Get(os.ReadFile(path))(t)
 		}
 		return err
 	}))
@@ -63,7 +63,7 @@ func readFolder(t *testing.T, dir string) map[string][]byte {
 // files of jobs are damaged, others the next day; each command is a process of its own, because cobra keeps the flags of all.
 func TestDamagedRun(t *testing.T) {
 	jobs, every := 8, 3
-	if must.Long() {
+	if testcheck.Long() {
 		jobs, every = 300, 3
 	}
 	dir := t.TempDir()
@@ -74,15 +74,15 @@ func TestDamagedRun(t *testing.T) {
 		fmt.Fprintf(&table, "%d,%d\n", i, i*i%7)
 	}
 	write(t, dir, "t.csv", table.String())
-	write(t, dir, "s.yaml", fmt.Sprintf("data: [t.csv]\nkernels: [rbf]\nseeds: [%s]\ndefaults: {max_evals: 3}\n", strings.Join(must.Slice(jobs, func(i int) string { return fmt.Sprint(i) }), ", ")))
+	write(t, dir, "s.yaml", fmt.Sprintf("data: [t.csv]\nkernels: [rbf]\nseeds: [%s]\ndefaults: {max_evals: 3}\n", strings.Join(testcheck.Slice(jobs, func(i int) string { return fmt.Sprint(i) }), ", ")))
 	if code, _, stderr := runLine(t, "batch", "s.yaml", "--out", "r.run", "--quiet"); code != 0 {
 		t.Fatal(stderr)
 	}
 	whole := readFolder(t, "r.run")
 	models := func(run string) (out string) {
-		r := must.Get(rundir.Open(run))(t)
+		r := testcheck.Get(rundir.Open(run))(t)
 		for _, j := range r.Jobs {
-			s := must.Get(r.Status(j))(t)
+			s := testcheck.Get(r.Status(j))(t)
 			if s.State != rundir.StateDone {
 				t.Errorf("%s is %s: %s", j.ID, s.State, s.About)
 				continue
@@ -106,12 +106,12 @@ func TestDamagedRun(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	names = slices.Concat(must.Get(fs.Glob(os.DirFS("r.run"), "*.*"))(t), []string{"lock"}, must.Slice(len(names)/every, func(i int) string { return names[i*every+int(time.Now().Unix()/86400)%every] }))
+	names = slices.Concat(testcheck.Get(fs.Glob(os.DirFS("r.run"), "*.*"))(t), []string{"lock"}, testcheck.Slice(len(names)/every, func(i int) string { return names[i*every+int(time.Now().Unix()/86400)%every] }))
 	var again atomic.Int64
 	var workers sync.WaitGroup
 	for w := range runtime.NumCPU() { // each damages every NumCPU-th file in a copy of the run
 		run := fmt.Sprintf("copy%d.run", w)
-		must.Do(t, os.CopyFS(run, os.DirFS("r.run")))
+		testcheck.Do(t, os.CopyFS(run, os.DirFS("r.run")))
 		workers.Go(func() {
 			for k := w; k < len(names); k += runtime.NumCPU() {
 				again.Add(int64(damageFile(t, run, names[k], whole, k+1, want, models)))
@@ -132,9 +132,9 @@ func damageFile(t *testing.T, run, name string, whole map[string][]byte, number 
 	path, what := filepath.Join(run, name), d.name+": "+name
 	text := d.do(rand.New(rand.NewPCG(uint64(number), 1)), whole[name])
 	if text == nil {
-		must.Do(t, os.Remove(path))
+		testcheck.Do(t, os.Remove(path))
 	} else {
-		must.Do(t, os.WriteFile(path, text, 0o644))
+		testcheck.Do(t, os.WriteFile(path, text, 0o644))
 	}
 	harmless := text != nil && bytes.Equal(text, whole[name]) || name == "lock" || strings.HasPrefix(name, "logs") && text == nil
 	checked, found, _ := end(t, exec.Command("gpfit", "check", run))
@@ -147,7 +147,7 @@ func damageFile(t *testing.T, run, name string, whole map[string][]byte, number 
 		}
 	}
 	if strings.HasPrefix(name, "models") && checked == exit.Data && strings.Contains(found, "delete this file") {
-		must.Do(t, os.Remove(path)) // as the check says
+		testcheck.Do(t, os.Remove(path)) // as the check says
 	}
 	code, _, stderr := end(t, exec.Command("gpfit", "resume", run))
 	if again = strings.Count(stderr, "is done again"); code != 0 || again > 1 || again == 0 && strings.Contains(stderr, "ran 1 jobs") {
@@ -158,12 +158,12 @@ func damageFile(t *testing.T, run, name string, whole map[string][]byte, number 
 	}
 	for other := range readFolder(t, run) {
 		if whole[other] == nil {
-			must.Do(t, os.Remove(filepath.Join(run, other)))
+			testcheck.Do(t, os.Remove(filepath.Join(run, other)))
 		}
 	}
 	for other, text := range whole {
 		if now, err := os.ReadFile(filepath.Join(run, other)); err != nil || !bytes.Equal(now, text) {
-			must.Do(t, os.WriteFile(filepath.Join(run, other), text, 0o644))
+			testcheck.Do(t, os.WriteFile(filepath.Join(run, other), text, 0o644))
 		}
 	}
 	return again
@@ -176,10 +176,10 @@ func TestUselessCheckpoint(t *testing.T) {
 	write(t, dir, "t.csv", "x,y\n1,2\n2,3\n3,5\n4,4\n5,7\n6,1\n7,3\n8,2\n")
 	write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf, matern32]\ndefaults: {max_evals: 3}\n")
 	mustLine(t, "batch", "s.yaml", "--out", "r.run", "--quiet")
-	jobs := must.Get(filepath.Glob("r.run/jobs/*.jsonl"))(t)
+	jobs := testcheck.Get(filepath.Glob("r.run/jobs/*.jsonl"))(t)
 	id := strings.TrimSuffix(filepath.Base(jobs[0]), ".jsonl")
 	for _, text := range []string{"nonsense\n", "gpfit-checkpoint 2 another\n", strings.Repeat("\x00", 500), "gpfit-checkpoint 1 old\n"} {
-		must.Do(t, os.Remove(jobs[0]), os.Remove("r.run/models/"+id+".gpfit"))
+		testcheck.Do(t, os.Remove(jobs[0]), os.Remove("r.run/models/"+id+".gpfit"))
 		write(t, dir, "r.run/checkpoints/"+id+".ckpt", text)
 		ofAnother := strings.HasSuffix(text, "another\n") // only the fit knows
 		lost := strings.Trim(text, "\x00") == ""          // bytes that a power cut lost: an empty checkpoint
@@ -191,7 +191,7 @@ func TestUselessCheckpoint(t *testing.T) {
 			t.Errorf("%q: %d: %s%s", text, code, stdout, stderr)
 		}
 	}
-	if kept := must.Get(filepath.Glob("r.run/checkpoints/*.damaged*"))(t); len(kept) != 3 {
+	if kept := testcheck.Get(filepath.Glob("r.run/checkpoints/*.damaged*"))(t); len(kept) != 3 {
 		t.Errorf("kept: %v", kept)
 	}
 }
@@ -206,12 +206,12 @@ func TestMisplacedFiles(t *testing.T) {
 	record, other := "r.run/jobs/t.rbf.seed-1.jsonl", "r.run/jobs/t.matern32.seed-1.jsonl"
 	model, checkpoint := "r.run/models/t.rbf.seed-1.gpfit", "r.run/checkpoints/t.rbf.seed-1.ckpt"
 	for what, misplace := range map[string]func(){
-		"a folder as the model":          func() { must.Do(t, os.Remove(model), os.Mkdir(model, 0o755)) },
-		"a folder as the record":         func() { must.Do(t, os.Remove(record), os.Mkdir(record, 0o755)) },
-		"a link that leads nowhere":      func() { must.Do(t, os.Remove(record), os.Symlink("nowhere/there", record)) },
-		"a folder as the checkpoint":     func() { must.Do(t, os.Remove(record), os.Remove(model), os.Mkdir(checkpoint, 0o755)) },
-		"the record of another job":      func() { must.Do(t, os.WriteFile(record, must.Get(os.ReadFile(other))(t), 0o644)) },
-		"a link to itself as the record": func() { must.Do(t, os.Remove(record), os.Symlink(filepath.Base(record), record)) },
+		"a folder as the model":          func() { testcheck.Do(t, os.Remove(model), os.Mkdir(model, 0o755)) },
+		"a folder as the record":         func() { testcheck.Do(t, os.Remove(record), os.Mkdir(record, 0o755)) },
+		"a link that leads nowhere":      func() { testcheck.Do(t, os.Remove(record), os.Symlink("nowhere/there", record)) },
+		"a folder as the checkpoint":     func() { testcheck.Do(t, os.Remove(record), os.Remove(model), os.Mkdir(checkpoint, 0o755)) },
+		"the record of another job":      func() { testcheck.Do(t, os.WriteFile(record, testcheck.Get(os.ReadFile(other))(t), 0o644)) },
+		"a link to itself as the record": func() { testcheck.Do(t, os.Remove(record), os.Symlink(filepath.Base(record), record)) },
 	} {
 		misplace()
 		if code, stdout, stderr := runLine(t, "resume", "r.run"); code != 0 || !strings.Contains(stdout, "2 done") || !strings.Contains(stderr, "ran 1 jobs") {
@@ -220,11 +220,11 @@ func TestMisplacedFiles(t *testing.T) {
 		if code, stdout, _ := runLine(t, "check", "r.run"); code != 0 {
 			t.Errorf("%s: check: %s", what, stdout)
 		}
-		if kept := must.Get(filepath.Glob("r.run/*/*.damaged*"))(t); len(kept) == 0 {
+		if kept := testcheck.Get(filepath.Glob("r.run/*/*.damaged*"))(t); len(kept) == 0 {
 			t.Errorf("%s: nothing was set aside", what)
 		} else {
 			for _, path := range kept {
-				must.Do(t, os.RemoveAll(path))
+				testcheck.Do(t, os.RemoveAll(path))
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/device/cuda/emulator"
 	"gpfit/fit/summary"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // gpu runs the program on an emulated GPU.
@@ -58,7 +58,7 @@ func (g *gpu) outputs(t *testing.T, machine emulator.Config, args ...string) (st
 func (g *gpu) report(t *testing.T, machine emulator.Config, args ...string) (r summary.Report, stderr string) {
 	t.Helper()
 	stdout, stderr := g.outputs(t, machine, append(args, "--json")...)
-	must.Do(t, json.Unmarshal([]byte(stdout), &r))
+	testcheck.Do(t, json.Unmarshal([]byte(stdout), &r))
 	return r, stderr
 }
 
@@ -105,7 +105,7 @@ func (g *gpu) sameTable(t *testing.T, tolerance float64, args ...string) int {
 // numbersOf returns all numbers of a table, row by row.
 func numbersOf(t *testing.T, text string) (numbers []float64) {
 	t.Helper()
-	for _, record := range must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t) {
+	for _, record := range testcheck.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t) {
 		for _, cell := range record {
 			if v, err := strconv.ParseFloat(cell, 64); err == nil {
 				numbers = append(numbers, v)
@@ -118,7 +118,7 @@ func numbersOf(t *testing.T, text string) (numbers []float64) {
 // firstRows writes the first lines of a table of the examples.
 func firstRows(t *testing.T, lines int) string {
 	t.Helper()
-	text := must.Get(os.ReadFile("../../examples/co2.csv"))(t)
+	text := testcheck.Get(os.ReadFile("../../examples/co2.csv"))(t)
 	return write(t, t.TempDir(), "few.csv", strings.Join(strings.SplitAfter(string(text), "\n")[:lines], ""))
 }
 
@@ -215,14 +215,14 @@ func (g *gpu) knowCrossover(t *testing.T, n int) {
 	var r struct {
 		Devices []struct{ Name, Detail string }
 	}
-	must.Do(t, json.Unmarshal([]byte(g.output(t, "devices", "--json")), &r))
+	testcheck.Do(t, json.Unmarshal([]byte(g.output(t, "devices", "--json")), &r))
 	detail := map[string]string{}
 	for _, d := range r.Devices {
 		detail[d.Name] = d.Detail
 	}
-	text := must.Get(json.Marshal(map[string]int{r.Devices[0].Detail + " | " + detail["cpu"]: n}))(t)
+	text := testcheck.Get(json.Marshal(map[string]int{r.Devices[0].Detail + " | " + detail["cpu"]: n}))(t)
 	dir := filepath.Join(g.cache, "gpfit")
-	must.Do(t, os.MkdirAll(dir, 0o755))
+	testcheck.Do(t, os.MkdirAll(dir, 0o755))
 	write(t, dir, "crossover.json", string(text))
 }
 
@@ -293,7 +293,7 @@ func TestGPUProfile(t *testing.T) {
 	g := newGPU(t)
 	profile := func(device string) (p summary.Profile) {
 		t.Helper()
-		must.Do(t, json.Unmarshal([]byte(g.output(t, "profile", "../../examples/two_optima.csv", "--kernel", "rbf", "--set", "lengthscale=0.25", "--fix", "signal_variance=0.6",
+		testcheck.Do(t, json.Unmarshal([]byte(g.output(t, "profile", "../../examples/two_optima.csv", "--kernel", "rbf", "--set", "lengthscale=0.25", "--fix", "signal_variance=0.6",
 			"--along", "noise_variance", "--range", "noise_variance=0.1:1", "--points", "3", "--device", device, "--json")), &p))
 		if p.Report.Device != device {
 			t.Errorf("the device is %s, not %s", p.Report.Device, device)
@@ -399,7 +399,7 @@ var otherNames = regexp.MustCompile(`seconds|_bytes|gradient_log|gradient_norm|e
 // TestMethod fits, predicts and runs a batch with a method that another build of the program
 // has, and compares the numbers with the numbers of the method dense.
 func TestMethod(t *testing.T) {
-	if !must.Long() {
+	if !testcheck.Long() {
 		t.Skip("SKIPPED: it builds the program with the tag textbook; GPFIT_LONG=1 runs it")
 	}
 	dir := t.TempDir()

@@ -14,7 +14,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // notRun says why blocks of the languages console, powershell and shell of a page run nowhere as they stand.
@@ -31,7 +31,7 @@ var notRun = map[string]string{
 // quickPages returns the pages that run without GPFIT_READER.
 func quickPages() []string {
 	pages := []string{"README.md", "docs/from-sklearn-and-gpytorch.md"}
-	if must.Long() {
+	if testcheck.Long() {
 		pages = append(pages, "docs/first-hour.md")
 	}
 	return pages
@@ -145,11 +145,11 @@ var fence = regexp.MustCompile("(?ms)^( *)```(\\w*)\n(.*?)^ *```$")
 // readPage returns the text of a page and its blocks. A notebook has the text of its cells, and runs as a whole.
 func readPage(t *testing.T, page string) (string, []block) {
 	t.Helper()
-	text := string(must.Get(os.ReadFile(page))(t))
+	text := string(testcheck.Get(os.ReadFile(page))(t))
 	var blocks []block
 	if filepath.Ext(page) == ".ipynb" {
 		var notebook struct{ Cells []struct{ Source []string } }
-		must.Do(t, json.Unmarshal([]byte(text), &notebook))
+		testcheck.Do(t, json.Unmarshal([]byte(text), &notebook))
 		text = ""
 		for _, cell := range notebook.Cells {
 			text += strings.Join(cell.Source, "") + "\n"
@@ -175,7 +175,7 @@ type reader struct {
 // one in a new folder with examples and docs, for whom go runs the program of the test and pip does nothing.
 func newReader(t *testing.T, all bool) reader {
 	t.Helper()
-	root := must.Get(filepath.Abs("../.."))(t)
+	root := testcheck.Get(filepath.Abs("../.."))(t)
 	if !all {
 		r := reader{dir: t.TempDir()}
 		if _, err := exec.LookPath("sh"); err != nil {
@@ -186,8 +186,8 @@ func newReader(t *testing.T, all bool) reader {
 				t.Skipf("SKIPPED: no symbolic links here: %v", err)
 			}
 		}
-		bin := must.Folder(t, map[string]string{"go": "#!/bin/sh\nif [ $1 = run ]; then shift 2; exec gpfit \"$@\"; fi\n", "pip": "#!/bin/sh\n"})
-		must.Do(t, errors.Join(os.Chmod(filepath.Join(bin, "go"), 0o755), os.Chmod(filepath.Join(bin, "pip"), 0o755)))
+		bin := testcheck.Folder(t, map[string]string{"go": "#!/bin/sh\nif [ $1 = run ]; then shift 2; exec gpfit \"$@\"; fi\n", "pip": "#!/bin/sh\n"})
+		testcheck.Do(t, errors.Join(os.Chmod(filepath.Join(bin, "go"), 0o755), os.Chmod(filepath.Join(bin, "pip"), 0o755)))
 		r.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 		return r
 	}
@@ -248,7 +248,7 @@ func userPages(t *testing.T) []string {
 	t.Helper()
 	pages := []string{filepath.FromSlash("../../README.md")}
 	for _, root := range []string{"docs", "examples", "python"} {
-		must.Do(t, filepath.WalkDir(filepath.Join("../..", root), func(path string, d fs.DirEntry, err error) error {
+		testcheck.Do(t, filepath.WalkDir(filepath.Join("../..", root), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
@@ -282,7 +282,7 @@ func checkShownOutputs(t *testing.T, page, outputs string) {
 // so only the shapes and texts count.
 func checkPictures(t *testing.T, dir string) {
 	t.Helper()
-	drawn := must.Get(filepath.Glob(filepath.Join(dir, "*.svg")))(t)
+	drawn := testcheck.Get(filepath.Glob(filepath.Join(dir, "*.svg")))(t)
 	for _, path := range drawn {
 		shown, err := os.ReadFile(filepath.Join("../../docs/pictures", filepath.Base(path)))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -291,7 +291,7 @@ func checkPictures(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := must.Get(os.ReadFile(path))(t)
+		text := testcheck.Get(os.ReadFile(path))(t)
 		if diff := gocmp.Diff(pictureShapes(string(shown)), pictureShapes(string(text))); diff != "" {
 			t.Errorf("%s differs from docs/pictures (-shown +drawn):\n%s", filepath.Base(path), diff)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/gp/modeltest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestEditedModels runs every command that reads a model on files with strange contents and the right
@@ -36,20 +36,20 @@ func TestEditedModels(t *testing.T) {
 		if code, _, stderr := runLine(t, append(strings.Fields("fit t.csv --max-evals 5 --quiet --force --out m.gpfit"), strings.Fields(kind)...)...); code != 0 {
 			t.Fatalf("%s: %s", kind, stderr)
 		}
-		files = append(files, must.Get(os.ReadFile("m.gpfit"))(t))
+		files = append(files, testcheck.Get(os.ReadFile("m.gpfit"))(t))
 	}
 	commands := []string{
 		"inspect m.gpfit", "inspect m.gpfit --json", "predict m.gpfit t.csv", "predict m.gpfit t.csv --json --terms", "loo m.gpfit", "weights m.gpfit", "export m.gpfit --out - --format json",
 		"report m.gpfit --out -", "report m.gpfit t.csv --out -", "update m.gpfit t.csv --out new.gpfit --force", "sample m.gpfit t.csv", "fit t.csv --from m.gpfit --max-evals 3 --out new.gpfit --force",
 	}
 	edits := 50
-	if must.Long() {
+	if testcheck.Long() {
 		edits = 2000
 	}
 	codes := map[int]int{}
 	for seed := range edits {
 		rng := rand.New(rand.NewPCG(uint64(seed), 2))
-		must.Do(t, os.WriteFile("m.gpfit", modeltest.Edit(t, rng, files[seed%len(files)]), 0o600))
+		testcheck.Do(t, os.WriteFile("m.gpfit", modeltest.Edit(t, rng, files[seed%len(files)]), 0o600))
 		for _, command := range []string{commands[rng.IntN(2)], commands[2+rng.IntN(len(commands)-2)]} {
 			func() {
 				defer func() {

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // power cuts the power at each call that changes the disk and after the end, and continues with what survives.
 func (r *faultRun) power(t *testing.T) {
 	ways := []survival{nothing, names, torn, zeros, some}
-	if !must.Long() {
+	if !testcheck.Long() {
 		ways = []survival{nothing, some}
 	}
 	dir, states := r.place(t, r.initial), t.TempDir()
@@ -38,7 +38,7 @@ func (r *faultRun) power(t *testing.T) {
 	}
 	cut("the end")
 	stride := 1
-	if !must.Long() {
+	if !testcheck.Long() {
 		stride = 1 + len(cuts)/2
 	}
 	done := 0

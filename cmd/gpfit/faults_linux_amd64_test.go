@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // faultCase is a command whose calls fail one after the other.
@@ -64,12 +64,12 @@ func faultStudy(t *testing.T, dir string) {
 
 // halfDone takes the result of a job out of a run, as if the job had just begun.
 func halfDone(t *testing.T, run string) {
-	records := must.Get(filepath.Glob(filepath.Join(run, "jobs", "*.jsonl")))(t)
-	text := string(must.Get(os.ReadFile(records[0]))(t))
+	records := testcheck.Get(filepath.Glob(filepath.Join(run, "jobs", "*.jsonl")))(t)
+	text := string(testcheck.Get(os.ReadFile(records[0]))(t))
 	began, _, _ := strings.Cut(text, "\n")
-	must.Do(t, os.WriteFile(records[0], []byte(began+"\n"), 0o644))
+	testcheck.Do(t, os.WriteFile(records[0], []byte(began+"\n"), 0o644))
 	id := strings.TrimSuffix(filepath.Base(records[0]), ".jsonl")
-	must.Do(t, os.Remove(filepath.Join(run, "models", id+".gpfit")))
+	testcheck.Do(t, os.Remove(filepath.Join(run, "models", id+".gpfit")))
 }
 
 // continueStudy continues a run, or begins it if there is none yet.
@@ -92,7 +92,7 @@ var timesOfPage = regexp.MustCompile(`(?s)<h2>Time and device</h2>.*?</section>`
 func folderState(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	must.Do(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+	testcheck.Do(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		name, _ := filepath.Rel(dir, path)
 		if err == nil && !e.IsDir() && filepath.Ext(name) != ".log" { // a log may lack lines that could not be written
 			out[name] = fileState(t, path)
@@ -103,7 +103,7 @@ func folderState(t *testing.T, dir string) map[string]string {
 }
 
 func fileState(t *testing.T, path string) string {
-	text := string(must.Get(os.ReadFile(path))(t))
+	text := string(testcheck.Get(os.ReadFile(path))(t))
 	if text == "" {
 		return ""
 	}
@@ -185,7 +185,7 @@ func TestFaults(t *testing.T) {
 			total := 0
 			for _, f := range faultKinds {
 				switch {
-				case must.Long():
+				case testcheck.Long():
 					total += r.each(t, f, 1)
 				case f.cheap:
 					total += r.each(t, f, 1+i%2)
@@ -215,7 +215,7 @@ func (r *faultRun) workFolder() string { return filepath.Join(filepath.Dir(r.ini
 func (r *faultRun) place(t *testing.T, from string) string {
 	t.Helper()
 	dir := r.workFolder()
-	must.Do(t, os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(from)))
+	testcheck.Do(t, os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(from)))
 	return dir
 }
 
@@ -243,7 +243,7 @@ func (r *faultRun) each(t *testing.T, f fault, first int) (hits int) {
 		what := fmt.Sprintf("%s, call %d: %s %s", f.name, k, hit[0].name, strings.TrimPrefix(hit[0].path, dir+"/"))
 		r.check(t, what, dir, got, f, hit)
 		r.recover(t, what, dir, false)
-		if !must.Long() {
+		if !testcheck.Long() {
 			return hits
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // This file keeps account of what is on the disk while a process runs, and makes the folder that a failure of
@@ -37,13 +37,13 @@ func newDisk(t *testing.T, root string) *disk {
 
 // settle makes what is at path and below it durable.
 func (d *disk) settle(t *testing.T, path string) *node {
-	info := must.Get(os.Lstat(path))(t)
+	info := testcheck.Get(os.Lstat(path))(t)
 	n := d.at(info)
 	if !info.IsDir() {
-		n.synced = must.Get(os.ReadFile(path))(t)
+		n.synced = testcheck.Get(os.ReadFile(path))(t)
 		return n
 	}
-	for _, e := range must.Get(os.ReadDir(path))(t) {
+	for _, e := range testcheck.Get(os.ReadDir(path))(t) {
 		n.names[e.Name()] = d.settle(t, filepath.Join(path, e.Name()))
 	}
 	return n
@@ -112,7 +112,7 @@ const (
 
 // cut writes to the folder to what survives of a failure of the machine now.
 func (d *disk) cut(t *testing.T, to string, how survival, rng *rand.Rand) {
-	d.leave(t, d.root, d.at(must.Get(os.Lstat(d.root))(t)), to, how, rng)
+	d.leave(t, d.root, d.at(testcheck.Get(os.Lstat(d.root))(t)), to, how, rng)
 }
 
 // leave writes what survives of n, which is at path now or was there at the last sync.
@@ -122,10 +122,10 @@ func (d *disk) leave(t *testing.T, path string, n *node, to string, how survival
 		mine = []survival{nothing, names, torn, zeros}[rng.IntN(4)]
 	}
 	if n.names == nil {
-		must.Do(t, os.WriteFile(to, d.contents(path, n, mine), 0o644))
+		testcheck.Do(t, os.WriteFile(to, d.contents(path, n, mine), 0o644))
 		return
 	}
-	must.Do(t, os.MkdirAll(to, 0o755))
+	testcheck.Do(t, os.MkdirAll(to, 0o755))
 	inside := n.names
 	if mine != nothing {
 		inside = map[string]*node{}

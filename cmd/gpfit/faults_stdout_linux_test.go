@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestFaultsStdout checks that every command that prints a result fails if standard output is full, that a
@@ -19,7 +19,7 @@ import (
 func TestFaultsStdout(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	full := must.Get(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
+	full := testcheck.Get(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 	defer full.Close()
 	faultTable(t, dir)
 	lines := []string{
@@ -35,9 +35,9 @@ func TestFaultsStdout(t *testing.T) {
 		}
 	}
 	inFolder(t, dir, "predict m.gpfit data.csv")
-	must.Do(t, os.Remove(filepath.Join(dir, "m.gpfit")))
+	testcheck.Do(t, os.Remove(filepath.Join(dir, "m.gpfit")))
 	for _, line := range lines[:2] {
-		r, w := must.Get2(os.Pipe())(t)
+		r, w := testcheck.Get2(os.Pipe())(t)
 		r.Close()
 		cmd := commandIn(dir, line)
 		cmd.Stdout = w
@@ -92,13 +92,13 @@ func TestFaultsRecord(t *testing.T) {
 	faultTable(t, dir)
 	write(t, dir, "s.yaml", "defaults: {threads: 1, device: cpu, max_evals: 3}\ndata: [data.csv]\nkernels: [rbf, matern12, matern32]\n")
 	inFolder(t, dir, "batch s.yaml --out r.run --quiet")
-	records := must.Get(filepath.Glob(filepath.Join(dir, "r.run", "jobs", "*.jsonl")))(t)
-	busy := must.Get(exec.LookPath("gpfit"))(t) // a file that nobody may write while it runs
+	records := testcheck.Get(filepath.Glob(filepath.Join(dir, "r.run", "jobs", "*.jsonl")))(t)
+	busy := testcheck.Get(exec.LookPath("gpfit"))(t) // a file that nobody may write while it runs
 	for _, broken := range records {
 		for _, r := range records {
-			must.Do(t, os.Remove(r), os.Remove(strings.NewReplacer("/jobs/", "/models/", ".jsonl", ".gpfit").Replace(r)))
+			testcheck.Do(t, os.Remove(r), os.Remove(strings.NewReplacer("/jobs/", "/models/", ".jsonl", ".gpfit").Replace(r)))
 		}
-		must.Do(t, os.Symlink(busy, broken))
+		testcheck.Do(t, os.Symlink(busy, broken))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		cmd := exec.CommandContext(ctx, "gpfit", "resume", "r.run", "--cores", "1", "--quiet")
 		cmd.Dir = dir
@@ -107,7 +107,7 @@ func TestFaultsRecord(t *testing.T) {
 		if code != exit.Failure || !strings.Contains(stderr, filepath.Base(broken)) {
 			t.Errorf("%s: exit code %d\n%s", filepath.Base(broken), code, stderr)
 		}
-		must.Do(t, os.Remove(broken))
+		testcheck.Do(t, os.Remove(broken))
 		inFolder(t, dir, "resume r.run --quiet")
 	}
 }

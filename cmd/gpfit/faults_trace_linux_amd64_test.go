@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // This file runs gpfit under ptrace and stops it at each system call that uses a file of one folder. A test
@@ -84,10 +84,10 @@ type ended struct {
 // runTraced runs gpfit in the folder root until it ends.
 func (r *tracer) runTraced(t *testing.T, args ...string) ended {
 	t.Helper()
-	gpfit := must.Get(exec.LookPath("gpfit"))(t)
+	gpfit := testcheck.Get(exec.LookPath("gpfit"))(t)
 	streams := [2]*os.File{}
 	for i := range streams {
-		streams[i] = must.Get(os.CreateTemp(t.TempDir(), "stream"))(t)
+		streams[i] = testcheck.Get(os.CreateTemp(t.TempDir(), "stream"))(t)
 		defer streams[i].Close()
 	}
 	r.open = map[int]*pendingCall{}
@@ -115,10 +115,10 @@ func (r *tracer) runTraced(t *testing.T, args ...string) ended {
 	if errors.Is(failure, unix.EPERM) || errors.Is(failure, unix.ENOSYS) {
 		t.Skip("THE FAULTS ARE NOT TESTED: this system does not allow ptrace: ", failure)
 	}
-	must.Do(t, failure)
+	testcheck.Do(t, failure)
 	out := ended{code: code}
-	out.stdout = string(must.Get(os.ReadFile(streams[0].Name()))(t))
-	out.stderr = string(must.Get(os.ReadFile(streams[1].Name()))(t))
+	out.stdout = string(testcheck.Get(os.ReadFile(streams[0].Name()))(t))
+	out.stderr = string(testcheck.Get(os.ReadFile(streams[1].Name()))(t))
 	return out
 }
 

@@ -15,7 +15,7 @@ import (
 	"gpfit/compare"
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestInterruptedComparison cancels a comparison as Ctrl-C does, during the first fit of the
@@ -27,11 +27,11 @@ func TestInterruptedComparison(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 	var r compare.Result
-	must.Do(t, json.Unmarshal([]byte(stdout), &r))
+	testcheck.Do(t, json.Unmarshal([]byte(stdout), &r))
 	if r.Stopped != "interrupted after 2 of 9 fits" || len(r.Methods) != 3 || r.Methods[0].Status != compare.Done || r.Methods[2].Method != "gp auto" || r.Methods[2].Status != compare.Unfinished {
 		t.Errorf("%q, methods %+v", r.Stopped, r.Methods)
 	}
-	text := must.Get(os.ReadFile(scores))(t)
+	text := testcheck.Get(os.ReadFile(scores))(t)
 	if lines := strings.Split(strings.TrimSpace(string(text)), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[2], "ridge,done,,1,") {
 		t.Errorf("the scores are %q", lines)
 	}
@@ -92,7 +92,7 @@ func TestProfileNLML(t *testing.T) {
 		for _, p := range s.Points {
 			args := []string{"nlml", data, "--kernel", "matern32", "--json", "--quiet"}
 			for name, v := range p.Parameters {
-				text := must.Get(json.Marshal(v))(t)
+				text := testcheck.Get(json.Marshal(v))(t)
 				args = append(args, "--set", name+"="+string(text))
 			}
 			var want terms
@@ -117,10 +117,10 @@ func TestContinueReplaces(t *testing.T) {
 	if code, _, stderr := interrupt(t, "iteration 0", args...); code != exit.Interrupted {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
-	m := must.Get(gp.Load(model))(t)
+	m := testcheck.Get(gp.Load(model))(t)
 	m.Status = "gain-converged"
-	must.Do(t, atomicfile.Write(t.Context(), model, m.Write))
-	must.Do(t, os.Chtimes(model, past, past))
+	testcheck.Do(t, atomicfile.Write(t.Context(), model, m.Write))
+	testcheck.Do(t, os.Chtimes(model, past, past))
 	ends(t, exit.Usage, "the file exists", append(args, "--standardize", "none")...)
 	mustLine(t, args...)
 	m, err := gp.Load(model)
@@ -129,9 +129,9 @@ func TestContinueReplaces(t *testing.T) {
 	}
 	ends(t, exit.Usage, "the file exists", args...)
 	whole := filepath.Join(dir, "whole.gpfit")
-	must.Do(t, os.Rename(model, whole))
+	testcheck.Do(t, os.Rename(model, whole))
 	interrupt(t, "iteration 0", args...)
-	must.Do(t, os.Rename(whole, model)) // an earlier fit wrote it
-	must.Do(t, os.Chtimes(model, past, past))
+	testcheck.Do(t, os.Rename(whole, model)) // an earlier fit wrote it
+	testcheck.Do(t, os.Chtimes(model, past, past))
 	ends(t, exit.Usage, "the file exists", args...)
 }

@@ -17,7 +17,7 @@ import (
 	"gpfit/batch/rundir"
 	"gpfit/device/cuda/emulator"
 	"gpfit/fit/summary"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // lanesTable writes a table of some rows.
@@ -46,7 +46,7 @@ func TestBatchLanes(t *testing.T) {
 				NLML       float64
 				Parameters map[string]float64
 			}
-			if must.Do(t, json.Unmarshal([]byte(line), &job)); job.Device == "cuda:0" {
+			if testcheck.Do(t, json.Unmarshal([]byte(line), &job)); job.Device == "cuda:0" {
 				all = append(all, job.NLML)
 				all = slices.AppendSeq(all, maps.Values(job.Parameters))
 			}
@@ -64,7 +64,7 @@ func TestBatchLanes(t *testing.T) {
 // job has the bits that it has alone on the device on which it began.
 func TestOneQueue(t *testing.T) {
 	g, dir, jobs := newGPU(t), t.TempDir(), 12
-	if must.Long() {
+	if testcheck.Long() {
 		jobs = 64
 	}
 	t.Chdir(dir)
@@ -79,27 +79,27 @@ func TestOneQueue(t *testing.T) {
 		seeds = append(seeds, uint64(i))
 	}
 	machine := emulator.Config{Order: 3}
-	if must.Long() {
+	if testcheck.Long() {
 		if stdout := g.output(t, "batch", spec(seeds), "--dry-run"); !strings.Contains(stdout, "auto: c") || !strings.Contains(stdout, "jobs are expected on accelerators and ") {
 			t.Errorf("the plan:\n%s", stdout)
 		}
 	}
 	cmd := exec.Command(g.binary, "batch", spec(seeds), "--cores", "1", "--gpu-jobs", "2", "--out", "q.run")
 	cmd.Env = append(emulator.Env(t, machine), "XDG_CACHE_HOME="+g.cache)
-	must.Do(t, cmd.Start())
-	for !slices.ContainsFunc(must.Get(filepath.Glob("q.run/jobs/*.jsonl"))(t), func(record string) bool {
+	testcheck.Do(t, cmd.Start())
+	for !slices.ContainsFunc(testcheck.Get(filepath.Glob("q.run/jobs/*.jsonl"))(t), func(record string) bool {
 		text, _ := os.ReadFile(record)
 		return strings.Contains(string(text), `"type":"done"`)
 	}) {
 		time.Sleep(time.Millisecond)
 	}
-	must.Do(t, cmd.Process.Kill())
+	testcheck.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	g.outputs(t, machine, "resume", "q.run", "--cores", "1", "--gpu-jobs", "2", "--json")
-	run, ran := must.Get(rundir.Open("q.run"))(t), map[string][]uint64{}
+	run, ran := testcheck.Get(rundir.Open("q.run"))(t), map[string][]uint64{}
 	reports := map[uint64]*summary.Report{}
 	for _, j := range run.Jobs {
-		record, done := must.Get(run.Status(j))(t).Record, 0
+		record, done := testcheck.Get(run.Status(j))(t).Record, 0
 		report := record.Last().Report
 		for _, e := range record {
 			if e.Type == rundir.Started && e.Device != report.Device {
@@ -120,9 +120,9 @@ func TestOneQueue(t *testing.T) {
 	for name, seeds := range ran {
 		out := strings.ReplaceAll(name, ":", "") + ".run"
 		g.output(t, "batch", spec(seeds), "--device", name, "--gpu-jobs", "1", "--cores", "1", "--out", out)
-		alone := must.Get(rundir.Open(out))(t)
+		alone := testcheck.Get(rundir.Open(out))(t)
 		for _, j := range alone.Jobs {
-			want, got := must.Get(alone.Status(j))(t).Record.Last().Report, reports[j.Seed]
+			want, got := testcheck.Get(alone.Status(j))(t).Record.Last().Report, reports[j.Seed]
 			if want.NLML != got.NLML || !maps.Equal(want.Parameters, got.Parameters) || *want.Test != *got.Test {
 				t.Errorf("%s on %s: NLML %v, %v alone; parameters %v, %v alone", j.ID, name, got.NLML, want.NLML, got.Parameters, want.Parameters)
 			}
@@ -150,7 +150,7 @@ func TestLanesOfFit(t *testing.T) {
 			t.Errorf("%s with little memory: %s", name, stderr)
 		}
 		seeds := 1
-		if must.Long() {
+		if testcheck.Long() {
 			seeds = 4
 		}
 		for seed := range seeds {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gpfit/fit/summary"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // memoryTable writes a table of n rows and d inputs.
@@ -50,7 +50,7 @@ func memoryCommands() (all []struct {
 			}{n, d, o})
 		}
 	}
-	if !must.Long() {
+	if !testcheck.Long() {
 		add(20, 300, "--kernel matern52")
 		add(800, 4, "--kernel rbf --restarts 0 --scores loo,cv --folds 3")
 		return all
@@ -93,7 +93,7 @@ func TestMemoryPlan(t *testing.T) {
 			continue
 		}
 		var r summary.Report
-		must.Do(t, json.Unmarshal(out, &r))
+		testcheck.Do(t, json.Unmarshal(out, &r))
 		peak := r.PeakBytes // the usage of a child begins with the memory of this process
 		t.Logf("%4d×%-5d peak %4d MB, plan %4d MB  %s", c.n, c.d, peak>>20, r.PlannedBytes>>20, c.options)
 		if limit := r.PlannedBytes*5/4 + 100<<20; r.PlannedBytes == 0 || peak == 0 || peak > limit {

@@ -16,7 +16,7 @@ import (
 
 	"gpfit/batch/spec"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/option"
 )
 
@@ -34,7 +34,7 @@ func commands(root *cobra.Command) map[string]*cobra.Command {
 // that place; and a row of the reference page.
 func TestOptions(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	page := must.Get(os.ReadFile("../../docs/options.md"))(t)
+	page := testcheck.Get(os.ReadFile("../../docs/options.md"))(t)
 	keys := spec.Fields(reflect.TypeFor[spec.Options]())
 	helps := map[string]string{}
 	all := commands(newRoot("", nil, nil, io.Discard))
@@ -137,7 +137,7 @@ func TestHelpAgreesWithFlags(t *testing.T) {
 			var out strings.Builder
 			root.SetOut(&out)
 			cmd.InitDefaultHelpFlag()
-			must.Do(t, cmd.Help())
+			testcheck.Do(t, cmd.Help())
 			help := out.String()
 			exists := map[string]bool{}
 			cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestParent starts fits as the Python package does and closes the pipe, as the system does when
@@ -32,7 +32,7 @@ func TestParent(t *testing.T) {
 	cmd.Env = append(os.Environ(), fmt.Sprintf("GPFIT_PARENT=%d:3", os.Getpid()))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	must.Do(t, cmd.Start())
+	testcheck.Do(t, cmd.Start())
 	r.Close()
 	for begun := false; !begun; time.Sleep(10 * time.Millisecond) {
 		info, err := os.Stat(checkpoint)
@@ -70,13 +70,13 @@ func TestParentForked(t *testing.T) {
 	model := filepath.Join(t.TempDir(), "m.gpfit")
 	cmd := exec.Command("sh", "-c", `GPFIT_PARENT=$$:3 gpfit fit ../../examples/co2.csv --restarts 5000 --coarse off --out "$0"; :`, model)
 	cmd.ExtraFiles = []*os.File{r, held}
-	must.Do(t, cmd.Start())
+	testcheck.Do(t, cmd.Start())
 	r.Close()
 	held.Close()
 	time.Sleep(500 * time.Millisecond)
-	must.Do(t, cmd.Process.Kill())
+	testcheck.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait() // killed
-	must.Do(t, alive.SetReadDeadline(time.Now().Add(time.Minute)))
+	testcheck.Do(t, alive.SetReadDeadline(time.Now().Add(time.Minute)))
 	if n, err := alive.Read(make([]byte, 1)); n != 0 || err == nil || os.IsTimeout(err) {
 		t.Errorf("the fit goes on: %v", err)
 	}

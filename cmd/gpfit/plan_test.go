@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestLongSeries checks that a series too long for any matrix is computed by its states where the kernel has some, and
@@ -20,8 +20,8 @@ func TestLongSeries(t *testing.T) {
 		fmt.Fprintf(&table, "%d,%d\n", i, i*i%7)
 	}
 	write(t, dir, "s.csv", table.String())
-	must.Words(t, mustLine(t, "nlml", "s.csv", "--kernel", "matern32", "--dry-run"), "TiB of memory", "too large: ", "markov    cpu", "(chosen)")
-	must.Words(t, mustLine(t, "nlml", "s.csv", "--kernel", "matern32", "--device", "cpu"), "read 400000 rows", "method markov")
+	testcheck.Words(t, mustLine(t, "nlml", "s.csv", "--kernel", "matern32", "--dry-run"), "TiB of memory", "too large: ", "markov    cpu", "(chosen)")
+	testcheck.Words(t, mustLine(t, "nlml", "s.csv", "--kernel", "matern32", "--device", "cpu"), "read 400000 rows", "method markov")
 	write(t, dir, "spec.yaml", "data: [s.csv]\n")
 	if out := mustLine(t, "batch", "spec.yaml", "--dry-run"); !strings.Contains(out, "MiB for one job") {
 		t.Errorf("a batch that chooses kernels plans a matrix:\n%s", out)
@@ -36,11 +36,11 @@ func TestLongSeries(t *testing.T) {
 		if code != exit.Usage || strings.Contains(stderr, "NVIDIA") {
 			t.Errorf("%v: exit code %d: %s", args, code, stderr)
 		}
-		must.Words(t, stderr, word)
+		testcheck.Words(t, stderr, word)
 	}
 	code, _, stderr := runLine(t, "fit", "s.csv", "--kernel", "rbf", "--device", "cpu")
 	if code != exit.Device {
 		t.Errorf("%d: %s", code, stderr)
 	}
-	must.Words(t, stderr, "or take a kernel that needs no matrix of a series: matern12", "with matern32 a value with gradient takes")
+	testcheck.Words(t, stderr, "or take a kernel that needs no matrix of a series: matern12", "with matern32 a value with gradient takes")
 }

@@ -24,7 +24,7 @@ import (
 	"gpfit/fit/dataset"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table/feature"
 )
 
@@ -55,13 +55,13 @@ func TestPredictPieces(t *testing.T) {
 	}
 	data := write(t, dir, "rows.csv", text.String())
 
-	m := must.Get(gp.Load(model))(t)
-	b := must.Get(cpu.New(device.Options{}))(t)
+	m := testcheck.Get(gp.Load(model))(t)
+	b := testcheck.Get(cpu.New(device.Options{}))(t)
 	defer b.Close()
-	posterior := must.Get(m.Condition(context.Background(), b))(t)
+	posterior := testcheck.Get(m.Condition(context.Background(), b))(t)
 	defer posterior.Close()
 	predict := columns.Predict{Probabilities: []float64{0.9}, Terms: true, Gradient: true}
-	p := must.Get(predict.Parts(context.Background(), posterior, dataset.Rows{X: x, N: n}))(t)
+	p := testcheck.Get(predict.Parts(context.Background(), posterior, dataset.Rows{X: x, N: n}))(t)
 	for _, asJSON := range []bool{false, true} {
 		var want strings.Builder
 		sheet := columns.NewTable(columns.NewCSV(&want))
@@ -70,7 +70,7 @@ func TestPredictPieces(t *testing.T) {
 			info["reading"] = feature.Reading{Rows: n, Columns: 3}
 			sheet = columns.NewSheet(&want, info)
 		}
-		must.Do(t, errors.Join(sheet.Add(p), sheet.End()))
+		testcheck.Do(t, errors.Join(sheet.Add(p), sheet.End()))
 		args := []string{"predict", model, data, "--interval", "0.9", "--terms", "--gradient"}
 		if asJSON {
 			args = append(args, "--json")
@@ -136,12 +136,12 @@ func TestPredictWaitingPipe(t *testing.T) {
 				close(written)
 			}()
 			begin := make([]byte, 1000)
-			must.Get(io.ReadFull(out, begin))(t)
+			testcheck.Get(io.ReadFull(out, begin))(t)
 			go func() {
 				<-written
 				c.end(in, cancel)
 			}()
-			rest := must.Get(io.ReadAll(out))(t)
+			rest := testcheck.Get(io.ReadAll(out))(t)
 			select {
 			case code := <-done:
 				if code != c.code || !strings.Contains(stderr.String(), c.message) {
@@ -233,8 +233,8 @@ func TestScoreWithDraws(t *testing.T) {
 // mixtureNLPD returns −Σ log(mean density over the draws)/n, from the posterior of each draw alone.
 func mixtureNLPD(t *testing.T, path string, x, y []float64) float64 {
 	t.Helper()
-	m := must.Get(gp.Load(path))(t)
-	b := must.Get(cpu.New(device.Options{}))(t)
+	m := testcheck.Get(gp.Load(path))(t)
+	b := testcheck.Get(cpu.New(device.Options{}))(t)
 	defer b.Close()
 	density, all := make([]float64, len(y)), *m.Draws
 	for k := range all.Theta {
@@ -244,8 +244,8 @@ func mixtureNLPD(t *testing.T, path string, x, y []float64) float64 {
 			one.Coefficients = all.Coefficients[k : k+1]
 		}
 		m.Draws = &one
-		mixture := must.Get(gp.NewMixture(context.Background(), m, b, 0))(t)
-		p := must.Get(mixture.Predict(context.Background(), x, len(y), gp.RowNoise{}))(t)
+		mixture := testcheck.Get(gp.NewMixture(context.Background(), m, b, 0))(t)
+		p := testcheck.Get(mixture.Predict(context.Background(), x, len(y), gp.RowNoise{}))(t)
 		for i := range y {
 			z := (y[i] - p[0].Mean[i]) / p[0].Std[i]
 			density[i] += math.Exp(-z*z/2) / (p[0].Std[i] * math.Sqrt(2*math.Pi)) / float64(len(all.Theta))

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // crashTable writes a table and returns the arguments of a fit.
@@ -57,7 +57,7 @@ func TestCrashSignals(t *testing.T) {
 
 func crashSignals(t *testing.T, dir string, args []string) {
 	signals := 2
-	if must.Long() {
+	if testcheck.Long() {
 		signals = 60
 	}
 	model, checkpoint := filepath.Join(dir, "m.gpfit"), filepath.Join(dir, "ck")
@@ -69,13 +69,13 @@ func crashSignals(t *testing.T, dir string, args []string) {
 	args = append(args, "--force", "--checkpoint", checkpoint)
 	for sent < signals {
 		rounds++
-		must.Do(t, os.RemoveAll(model))
+		testcheck.Do(t, os.RemoveAll(model))
 		var out bytes.Buffer
 		for {
 			out.Reset()
 			cmd := exec.Command("gpfit", args...)
 			cmd.Stdout = &out
-			must.Do(t, cmd.Start())
+			testcheck.Do(t, cmd.Start())
 			sig := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[sent%2]
 			timer := time.AfterFunc(time.Duration(rng.Int64N(int64(alone))), func() { _ = cmd.Process.Signal(sig) })
 			err := cmd.Wait()
@@ -130,7 +130,7 @@ func TestCrashFullDisk(t *testing.T) {
 	code, _, stderr = end(t, exec.Command("gpfit", args...))
 	crashes(t, "checkpoint on a full disk", "no space left", dir, code, stderr)
 	absent(t, model)
-	must.Do(t, syscall.Mount("none", small, "tmpfs", syscall.MS_REMOUNT, "size=1m"))
+	testcheck.Do(t, syscall.Mount("none", small, "tmpfs", syscall.MS_REMOUNT, "size=1m"))
 	stdoutOf(t, "gpfit", args...)
 }
 
@@ -141,7 +141,7 @@ func TestCrashOptional(t *testing.T) {
 	args := crashTable(t, dir, "rbf", 60)
 	model := filepath.Join(dir, "m.gpfit")
 	cmd := exec.Command("gpfit", append(args, "--out", model, "--posterior", "hmc", "--posterior-draws", "100000")...)
-	must.Do(t, cmd.Start())
+	testcheck.Do(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }()
 	for {
 		if info, err := os.Stat(model); err == nil && info.Size() > 0 { // a file without contents holds the place
@@ -149,7 +149,7 @@ func TestCrashOptional(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	must.Do(t, cmd.Process.Kill())
+	testcheck.Do(t, cmd.Process.Kill())
 	if err := cmd.Wait(); err == nil {
 		t.Error("the fit ended before it was killed")
 	}
@@ -218,7 +218,7 @@ func TestCrashFileLimit(t *testing.T) {
 	if text, err := os.ReadFile(model); err != nil || string(text) != "an older file" {
 		t.Errorf("the existing file has %d bytes, %v", len(text), err)
 	}
-	must.Do(t, os.Remove(model))
+	testcheck.Do(t, os.Remove(model))
 	args = append(args, "--checkpoint", filepath.Join(dir, "ck"))
 	code, _, stderr = limited(t, "-f 2", args...)
 	crashes(t, "checkpoint", "ulimit -f", dir, code, stderr)
@@ -263,7 +263,7 @@ func loseFolder(t *testing.T, spec, run, folder string) (code int, stderr string
 	var messages bytes.Buffer
 	cmd := exec.Command("gpfit", "batch", spec, "--out", run, "--quiet")
 	cmd.Stderr = &messages
-	must.Do(t, cmd.Start())
+	testcheck.Do(t, cmd.Start())
 	for range 1000 {
 		if files, _ := filepath.Glob(filepath.Join(run, "models", "*")); len(files) > 2 {
 			break
@@ -271,7 +271,7 @@ func loseFolder(t *testing.T, spec, run, folder string) (code int, stderr string
 		time.Sleep(5 * time.Millisecond)
 	}
 	// A rename removes the folder at once, although jobs add files to it.
-	must.Do(t, os.Rename(filepath.Join(run, folder), filepath.Join(filepath.Dir(run), "removed")))
+	testcheck.Do(t, os.Rename(filepath.Join(run, folder), filepath.Join(filepath.Dir(run), "removed")))
 	_ = cmd.Wait() // the caller checks the exit code
 	return cmd.ProcessState.ExitCode(), messages.String()
 }
@@ -385,7 +385,7 @@ func TestPipeSignal(t *testing.T) {
 	cmd := exec.CommandContext(ctx, "gpfit", "fit", pipe, "--out", filepath.Join(dir, "new.gpfit"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	must.Do(t, cmd.Start())
+	testcheck.Do(t, cmd.Start())
 	w, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	for errors.Is(err, syscall.ENXIO) && ctx.Err() == nil { // the pipe has no reader yet
 		time.Sleep(5 * time.Millisecond)
@@ -395,8 +395,8 @@ func TestPipeSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	must.Get(io.WriteString(w, "a,y\n1,2\n"))(t)
-	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
+	testcheck.Get(io.WriteString(w, "a,y\n1,2\n"))(t)
+	testcheck.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait() // the test checks the exit code
 	if code := cmd.ProcessState.ExitCode(); code != exit.Interrupted || !strings.Contains(stderr.String(), "interrupted while reading "+pipe) {
 		t.Errorf("exit code %d\n%s", code, &stderr)
@@ -432,7 +432,7 @@ func BenchmarkPredictMemory(b *testing.B) {
 			for b.Loop() {
 				predicted = peak("predict", model, path, "--out", out)
 			}
-			info := must.Get(os.Stat(path))(b)
+			info := testcheck.Get(os.Stat(path))(b)
 			b.SetBytes(info.Size())
 			b.ReportMetric(float64(info.Size()), "file-bytes")
 			b.ReportMetric(fitted, "fit-rss-bytes")
@@ -467,7 +467,7 @@ func TestCrashContinues(t *testing.T) {
 	args := append(crashTable(t, dir, "rbf", 40), "--out", model, "--posterior", "hmc", "--posterior-chains", "2", "--posterior-warmup", "100", "--posterior-draws", "200", "--checkpoint", filepath.Join(dir, "ck"))
 	begin := func() *exec.Cmd {
 		cmd := exec.Command("gpfit", args...)
-		must.Do(t, cmd.Start())
+		testcheck.Do(t, cmd.Start())
 		for {
 			if _, err := os.Stat(model); err == nil {
 				return cmd
@@ -476,16 +476,16 @@ func TestCrashContinues(t *testing.T) {
 		}
 	}
 	cmd := begin()
-	must.Do(t, cmd.Process.Kill())
+	testcheck.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	stdoutOf(t, "gpfit", args...)
-	must.Do(t, os.Remove(model))
+	testcheck.Do(t, os.Remove(model))
 	cmd = begin()
-	must.Do(t, os.WriteFile(model, []byte("another program's"), 0o600))
+	testcheck.Do(t, os.WriteFile(model, []byte("another program's"), 0o600))
 	if err := cmd.Wait(); err == nil {
 		t.Error("no error about the file of another program")
 	}
-	if kept := string(must.Get(os.ReadFile(model))(t)); kept != "another program's" {
+	if kept := string(testcheck.Get(os.ReadFile(model))(t)); kept != "another program's" {
 		t.Errorf("the file of another program is %d bytes now", len(kept))
 	}
 	stdoutOf(t, "gpfit", "inspect", filepath.Join(dir, "m-2.gpfit"))

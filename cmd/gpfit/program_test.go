@@ -10,7 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/option"
 )
 
@@ -45,9 +45,9 @@ func TestMain(m *testing.M) {
 // TestScript runs the command line as a user does, with the scripts in testdata/script. "gpfit" in a script is a call of run,
 // "exec gpfit" and the shell's gpfit are processes.
 func TestScript(t *testing.T) {
-	examples := must.Get(filepath.Abs("../../examples"))(t)
-	formats := must.Get(filepath.Abs("../../table/testdata/formats"))(t)
-	passengers := must.Get(filepath.Abs("testdata/passengers"))(t)
+	examples := testcheck.Get(filepath.Abs("../../examples"))(t)
+	formats := testcheck.Get(filepath.Abs("../../table/testdata/formats"))(t)
+	passengers := testcheck.Get(filepath.Abs("testdata/passengers"))(t)
 	testscript.RunT(inTurn{t}, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
@@ -76,8 +76,8 @@ func (t inTurn) Run(name string, f func(testscript.T)) {
 
 // inScript runs the program in this process, in the folder and with the variables of a script.
 func inScript(t *testing.T, ts *testscript.TestScript, fails bool, args []string) {
-	back := must.Get(os.Getwd())(t)
-	must.Do(t, os.Chdir(ts.MkAbs(".")))
+	back := testcheck.Get(os.Getwd())(t)
+	testcheck.Do(t, os.Chdir(ts.MkAbs(".")))
 	names := []string{"HOME", "TMPDIR", "XDG_CACHE_HOME", "COLUMNS"}
 	for _, o := range option.All() {
 		names = append(names, o.Variable())
@@ -85,7 +85,7 @@ func inScript(t *testing.T, ts *testscript.TestScript, fails bool, args []string
 	restore := setVariables(names, ts.Getenv)
 	code := inProcess(t.Context(), args, ts.Stdout(), ts.Stderr())
 	restore()
-	must.Do(t, os.Chdir(back))
+	testcheck.Do(t, os.Chdir(back))
 	if (code != 0) != fails {
 		ts.Fatalf("exit code %d", code)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // mpirun returns a command that starts gpfit on two ranks, or skips the test if it cannot. Ranks that wait leave their core
@@ -64,7 +64,7 @@ func optimumOf(t *testing.T, cmd *exec.Cmd) (o optimum) {
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
-	must.Do(t, json.Unmarshal([]byte(stdout), &o))
+	testcheck.Do(t, json.Unmarshal([]byte(stdout), &o))
 	return o
 }
 
@@ -73,7 +73,7 @@ func optimumOf(t *testing.T, cmd *exec.Cmd) (o optimum) {
 func TestRanks(t *testing.T) {
 	t.Parallel()
 	n := 150
-	if must.Long() {
+	if testcheck.Long() {
 		n = 2000
 	}
 	rows := writeRows(t, n)
@@ -114,7 +114,7 @@ func TestRanks(t *testing.T) {
 func TestRanksKilled(t *testing.T) {
 	t.Parallel()
 	kills := 1
-	if must.Long() {
+	if testcheck.Long() {
 		kills = 20
 	}
 	dir, rows := t.TempDir(), writeRows(t, 400)
@@ -129,7 +129,7 @@ func TestRanksKilled(t *testing.T) {
 		cmd := mpirun(t, args("killed")...)
 		var said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &said, &said
-		must.Do(t, cmd.Start())
+		testcheck.Do(t, cmd.Start())
 		var ranks []int
 		eventually(t, "two ranks run", 2*time.Minute, func() bool {
 			ranks = children(cmd.Process.Pid)
@@ -203,7 +203,7 @@ func TestRanksOfSlurm(t *testing.T) {
 		}
 		if code == 0 {
 			var got optimum
-			must.Do(t, json.Unmarshal([]byte(stdout), &got))
+			testcheck.Do(t, json.Unmarshal([]byte(stdout), &got))
 			if math.Abs(got.NLML-want.NLML) > 1e-10*math.Abs(want.NLML) {
 				t.Errorf("NLML %v, one process %v", got.NLML, want.NLML)
 			}
@@ -259,7 +259,7 @@ func TestRanksOnCards(t *testing.T) {
 
 // atMost returns n, or all in the long form of the tests.
 func atMost(n, all int) int {
-	if must.Long() {
+	if testcheck.Long() {
 		return all
 	}
 	return n

@@ -15,7 +15,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/reference"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestReferencePages compares docs/reference with the pages that go generate writes.
@@ -25,7 +25,7 @@ func TestReferencePages(t *testing.T) {
 	if len(pages) < 20 || pages[reference.Index] == nil {
 		t.Fatalf("only %d pages", len(pages))
 	}
-	kept := must.Get(os.ReadDir(dir))(t)
+	kept := testcheck.Get(os.ReadDir(dir))(t)
 	for _, f := range kept {
 		if pages[f.Name()] == nil {
 			t.Errorf("%s/%s is of no command: remove it", dir, f.Name())

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // releaseTolerance is relative to the size of a column's numbers. Another processor and other loops
@@ -29,7 +29,7 @@ func forEachRelease(t *testing.T, test func(t *testing.T, dir string)) {
 	for _, v := range versions {
 		t.Run(filepath.Base(v), func(t *testing.T) {
 			dir := t.TempDir()
-			must.Do(t, os.CopyFS(dir, os.DirFS(v)))
+			testcheck.Do(t, os.CopyFS(dir, os.DirFS(v)))
 			test(t, dir)
 		})
 	}
@@ -51,7 +51,7 @@ func TestReleasedModels(t *testing.T) {
 		}
 		for _, m := range models {
 			stdout := mustLine(t, "predict", m, filepath.Join(dir, "new.csv"), "--device", "cpu", "--threads", "1")
-			want := must.Get(os.ReadFile(strings.TrimSuffix(m, ".gpfit") + ".csv"))(t)
+			want := testcheck.Get(os.ReadFile(strings.TrimSuffix(m, ".gpfit") + ".csv"))(t)
 			sameNumbers(t, filepath.Base(m), stdout, string(want))
 		}
 	})
@@ -66,7 +66,7 @@ func TestReleasedExports(t *testing.T) {
 			t.Skipf("the release has no exports: %v", err)
 		}
 		for _, e := range exports {
-			was := leaves(t, string(must.Get(os.ReadFile(e))(t)), nil)
+			was := leaves(t, string(testcheck.Get(os.ReadFile(e))(t)), nil)
 			is := leaves(t, mustLine(t, "export", strings.TrimSuffix(e, ".export.json")+".gpfit"), nil)
 			closeLeaves(t, filepath.Base(e), is, was, false, func(_ string, v float64) float64 { return 1e-9 * math.Abs(v) })
 		}
@@ -100,7 +100,7 @@ func columnsOf(t *testing.T, text string) map[string][]float64 {
 	out := map[string][]float64{}
 	for _, row := range rowsOf(t, text) {
 		for name, cell := range row {
-			out[name] = append(out[name], must.Get(strconv.ParseFloat(cell, 64))(t))
+			out[name] = append(out[name], testcheck.Get(strconv.ParseFloat(cell, 64))(t))
 		}
 	}
 	return out
@@ -109,7 +109,7 @@ func columnsOf(t *testing.T, text string) map[string][]float64 {
 // rowsOf returns the rows of a table by the names of its columns.
 func rowsOf(t *testing.T, text string) []map[string]string {
 	t.Helper()
-	lines := must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
+	lines := testcheck.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
 	var out []map[string]string
 	for _, line := range lines[1:] {
 		row := map[string]string{}
@@ -127,19 +127,19 @@ func TestReleasedRuns(t *testing.T) {
 	forEachRelease(t, func(t *testing.T, dir string) {
 		run := filepath.Join(dir, "run")
 		for _, folder := range []string{"jobs", "models", "checkpoints", "logs"} { // a repository does not keep empty folders
-			must.Do(t, os.MkdirAll(filepath.Join(run, folder), 0o755))
+			testcheck.Do(t, os.MkdirAll(filepath.Join(run, folder), 0o755))
 		}
-		manifest := must.Get(os.ReadFile(filepath.Join(run, "run.json")))(t)
+		manifest := testcheck.Get(os.ReadFile(filepath.Join(run, "run.json")))(t)
 		path, _ := json.Marshal(dir)
 		moved := strings.ReplaceAll(string(manifest), "@DIR@", strings.Trim(string(path), `"`))
-		must.Do(t, os.WriteFile(filepath.Join(run, "run.json"), []byte(moved), 0o644))
+		testcheck.Do(t, os.WriteFile(filepath.Join(run, "run.json"), []byte(moved), 0o644))
 		record := filepath.Join(run, "jobs", "data.rbf.seed-1.jsonl")
-		done := must.Get(os.ReadFile(record))(t)
+		done := testcheck.Get(os.ReadFile(record))(t)
 		mustLine(t, "resume", run, "--quiet")
 		if now, err := os.ReadFile(record); err != nil || string(now) != string(done) {
 			t.Errorf("the record of a finished job changed to %s, %v", now, err)
 		}
-		want := must.Get(os.ReadFile(filepath.Join(dir, "run.csv")))(t)
+		want := testcheck.Get(os.ReadFile(filepath.Join(dir, "run.csv")))(t)
 		stdout := mustLine(t, "show", run, "--format", "csv")
 		sameJobs(t, stdout, string(want))
 		mustLine(t, "report", run, "--out", filepath.Join(dir, "page.html"))
@@ -170,7 +170,7 @@ func sameJobs(t *testing.T, got, want string) {
 // to the same NLML, or refuses it with advice, and refuses a checkpoint of unknown form.
 func TestReleasedCheckpoints(t *testing.T) {
 	forEachRelease(t, func(t *testing.T, dir string) {
-		text := string(must.Get(os.ReadFile(filepath.Join(dir, "fit.ckpt")))(t))
+		text := string(testcheck.Get(os.ReadFile(filepath.Join(dir, "fit.ckpt")))(t))
 		resume := func(name, text string) (int, string, string) {
 			path := write(t, dir, name, text)
 			return runLine(t, "fit", filepath.Join(dir, "data.csv"), "--features", "a,b", "--target", "y", "--kernel", "matern52", "--restarts", "40",
@@ -179,7 +179,7 @@ func TestReleasedCheckpoints(t *testing.T) {
 		code, stdout, stderr := resume("again.ckpt", text)
 		switch {
 		case code == 0:
-			whole := must.Get(os.ReadFile(filepath.Join(dir, "whole.json")))(t)
+			whole := testcheck.Get(os.ReadFile(filepath.Join(dir, "whole.json")))(t)
 			if a, b := nlml(t, stdout), nlml(t, string(whole)); math.Abs(a-b) > 1e-4*(1+math.Abs(b)) {
 				t.Errorf("NLML %v, was %v", a, b)
 			}
@@ -198,6 +198,6 @@ func TestReleasedCheckpoints(t *testing.T) {
 func nlml(t *testing.T, report string) float64 {
 	t.Helper()
 	var r struct{ NLML float64 }
-	must.Do(t, json.Unmarshal([]byte(report), &r))
+	testcheck.Do(t, json.Unmarshal([]byte(report), &r))
 	return r.NLML
 }

@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // inProcess runs the program in this process. A command leaves little in memory, but collecting it often takes as long as the
@@ -79,7 +79,7 @@ func twoAtATime(t *testing.T, slots chan bool) {
 // decodeLine runs a command that must succeed and decodes the JSON that it prints.
 func decodeLine(t *testing.T, into any, args ...string) {
 	t.Helper()
-	must.Do(t, json.Unmarshal([]byte(mustLine(t, args...)), into))
+	testcheck.Do(t, json.Unmarshal([]byte(mustLine(t, args...)), into))
 }
 
 // cancelWriter cancels a context when a line with the given word passes.
@@ -134,7 +134,7 @@ func stdoutOf(t *testing.T, name string, args ...string) string {
 func write(t testing.TB, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
+	testcheck.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	return path
 }
 
@@ -167,7 +167,7 @@ func leaves(t *testing.T, text string, without *regexp.Regexp) map[string]any {
 	d := json.NewDecoder(strings.NewReader(text))
 	for i := 0; d.More(); i++ {
 		var v any
-		must.Do(t, d.Decode(&v))
+		testcheck.Do(t, d.Decode(&v))
 		walk(fmt.Sprint(i), v)
 	}
 	if len(out) == 0 {
@@ -195,12 +195,12 @@ func closeLeaves(t *testing.T, what string, got, want map[string]any, numbersOnl
 // which has seconds.
 func withoutRecord(t *testing.T, path string) string {
 	t.Helper()
-	archive := must.Get(zip.OpenReader(path))(t)
+	archive := testcheck.Get(zip.OpenReader(path))(t)
 	defer archive.Close()
 	var out strings.Builder
 	for _, f := range archive.File {
 		if f.Name != "fit.json" {
-			text := must.Get(io.ReadAll(must.Get(f.Open())(t)))(t)
+			text := testcheck.Get(io.ReadAll(testcheck.Get(f.Open())(t)))(t)
 			fmt.Fprintf(&out, "%s\n%s", f.Name, text)
 		}
 	}
@@ -223,7 +223,7 @@ func condition(name string) (bool, error) {
 // TestInterrupt cancels a fit as Ctrl-C does, after its first iteration. gpfit must write
 // the best model so far, which predicts, and exit with code 130. The command that it then advises works.
 func TestInterrupt(t *testing.T) {
-	examples := must.Get(filepath.Abs("../../examples"))(t)
+	examples := testcheck.Get(filepath.Abs("../../examples"))(t)
 	t.Chdir(t.TempDir())
 	model := "next.gpfit"
 	code, stdout, stderr := interrupt(t, "iteration 0", "fit", examples+"/co2.csv", "--kernel", "rbf", "--device", "cpu", "--out", model)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gpfit/cmd/gpfit/internal/serve"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // client talks to a server in this process.
@@ -41,9 +41,9 @@ func newClient(t testing.TB) *client {
 }
 
 func (c *client) send(q serve.Request) {
-	text := must.Get(json.Marshal(q))(c.t)
+	text := testcheck.Get(json.Marshal(q))(c.t)
 	_, err := c.in.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...))
-	must.Do(c.t, err)
+	testcheck.Do(c.t, err)
 }
 
 func (c *client) start(progress bool, command ...string) uint64 {
@@ -54,10 +54,10 @@ func (c *client) start(progress bool, command ...string) uint64 {
 
 func (c *client) receive(message any) {
 	var length [4]byte
-	must.Get(io.ReadFull(c.out, length[:]))(c.t)
+	testcheck.Get(io.ReadFull(c.out, length[:]))(c.t)
 	text := make([]byte, binary.BigEndian.Uint32(length[:]))
-	must.Get(io.ReadFull(c.out, text))(c.t)
-	must.Do(c.t, json.Unmarshal(text, message))
+	testcheck.Get(io.ReadFull(c.out, text))(c.t)
+	testcheck.Do(c.t, json.Unmarshal(text, message))
 }
 
 // answer is an event or a response.
@@ -101,13 +101,13 @@ func TestServe(t *testing.T) {
 		if code := run(t.Context(), command, strings.NewReader(""), &out, &messages); code != 0 {
 			t.Fatal(messages.String())
 		}
-		want := must.Get(os.ReadFile(file("one.csv")))(t)
+		want := testcheck.Get(os.ReadFile(file("one.csv")))(t)
 		for range 3 {
-			must.Do(t, os.Remove(file("one.csv")))
+			testcheck.Do(t, os.Remove(file("one.csv")))
 			if r := c.call(command...); r.Code != 0 {
 				t.Fatal(r.Stderr)
 			}
-			if got := must.Get(os.ReadFile(file("one.csv")))(t); string(got) != string(want) {
+			if got := testcheck.Get(os.ReadFile(file("one.csv")))(t); string(got) != string(want) {
 				t.Errorf("%v: the server predicts %s, not %s", options, got, want)
 			}
 		}
@@ -123,7 +123,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("a wrong command: %+v", r)
 	}
 	c.in.Close()
-	must.Do(t, <-c.done)
+	testcheck.Do(t, <-c.done)
 }
 
 // TestServeReplacedModel checks that a model that was replaced is read again.
@@ -138,7 +138,7 @@ func TestServeReplacedModel(t *testing.T) {
 		if r := c.call("predict", model, "../../examples/co2_new.csv", "--quiet", "--force", "--out="+out); r.Code != 0 {
 			t.Fatal(r)
 		}
-		found = append(found, string(must.Get(os.ReadFile(out))(t)))
+		found = append(found, string(testcheck.Get(os.ReadFile(out))(t)))
 	}
 	if found[0] == found[1] {
 		t.Error("predictions of a model that is no longer there")
@@ -171,7 +171,7 @@ func TestServeCancel(t *testing.T) {
 	if codes[long] != 130 || codes[short] != 0 {
 		t.Errorf("exit codes %v", codes)
 	}
-	must.Get(os.Stat(model))(t)
+	testcheck.Get(os.Stat(model))(t)
 }
 
 // TestServeEnd closes the requests while a command runs: the server interrupts it and ends.
@@ -184,7 +184,7 @@ func TestServeEnd(t *testing.T) {
 	if r, _ := c.end(); r.Code != 130 {
 		t.Errorf("exit code %d", r.Code)
 	}
-	must.Do(t, <-c.done)
+	testcheck.Do(t, <-c.done)
 }
 
 // TestServeWrong sends what is no request.

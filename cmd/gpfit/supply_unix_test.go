@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // everything holds command lines that together write every kind of file. They need a
@@ -31,8 +31,8 @@ var everything = []string{
 func runEverything(t *testing.T, before string) string {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, dir, "data.csv", string(must.Get(os.ReadFile("../../examples/co2.csv"))(t)))
-	write(t, dir, "new.csv", string(must.Get(os.ReadFile("../../examples/co2_new.csv"))(t)))
+	write(t, dir, "data.csv", string(testcheck.Get(os.ReadFile("../../examples/co2.csv"))(t)))
+	write(t, dir, "new.csv", string(testcheck.Get(os.ReadFile("../../examples/co2_new.csv"))(t)))
 	write(t, dir, "study.yaml", "defaults: {device: cpu, threads: 1, subsample: 40}\ndata: [data.csv]\nkernels: [rbf, matern32]\n")
 	for _, line := range everything {
 		cmd := exec.Command("sh", "-c", before+" gpfit "+line)
@@ -102,7 +102,7 @@ func TestNamesInPages(t *testing.T) {
 		mustLine(t, args...)
 	}
 	for _, file := range []string{"p.svg", "page.html"} {
-		text := must.Get(os.ReadFile(at(file)))(t)
+		text := testcheck.Get(os.ReadFile(at(file)))(t)
 		if !strings.Contains(string(text), "alert(1)") {
 			t.Errorf("%s does not show the name", file)
 		}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestTroubleshooting provokes each error of docs/troubleshooting.md by the commands shown
@@ -25,7 +25,7 @@ func TestTroubleshooting(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the commands are for a shell of Linux")
 	}
-	page := must.Get(os.ReadFile("../../docs/troubleshooting.md"))(t)
+	page := testcheck.Get(os.ReadFile("../../docs/troubleshooting.md"))(t)
 	cases := documentedErrors(t, string(page))
 	if len(cases) < 30 {
 		t.Errorf("%d errors found on the page", len(cases))
@@ -87,15 +87,15 @@ func pathWithoutSlurm(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"gpfit", "sh", "dd", "flock", "gzip", "head", "mkdir", "rm", "sed"} {
-		program := must.Get(exec.LookPath(name))(t)
-		must.Do(t, os.Symlink(program, filepath.Join(dir, name)))
+		program := testcheck.Get(exec.LookPath(name))(t)
+		testcheck.Do(t, os.Symlink(program, filepath.Join(dir, name)))
 	}
 	return dir
 }
 
 func (c documentedError) run(t *testing.T, path string) {
 	dir := t.TempDir()
-	few := !must.Long() && !strings.Contains(c.message, "521") && !strings.Contains(c.message, "300 points")
+	few := !testcheck.Long() && !strings.Contains(c.message, "521") && !strings.Contains(c.message, "300 points")
 	linkExamples(t, filepath.Join(dir, "examples"), few)
 	code, stderr := runShell(t, dir, path, c.commands)
 	if code != c.code {
@@ -116,14 +116,14 @@ func (c documentedError) run(t *testing.T, path string) {
 // linkExamples makes a folder with the examples, of which co2.csv and its mask may have few rows: no message depends on the others.
 func linkExamples(t *testing.T, dir string, few bool) {
 	t.Helper()
-	must.Do(t, os.Mkdir(dir, 0o755))
-	for _, path := range must.Get(filepath.Glob("../../examples/*"))(t) {
+	testcheck.Do(t, os.Mkdir(dir, 0o755))
+	for _, path := range testcheck.Get(filepath.Glob("../../examples/*"))(t) {
 		name := filepath.Base(path)
 		if !few || name != "co2.csv" && name != "co2_mask.csv" {
-			must.Do(t, os.Symlink(must.Get(filepath.Abs(path))(t), filepath.Join(dir, name)))
+			testcheck.Do(t, os.Symlink(testcheck.Get(filepath.Abs(path))(t), filepath.Join(dir, name)))
 			continue
 		}
-		lines := strings.SplitAfter(string(must.Get(os.ReadFile(path))(t)), "\n")
+		lines := strings.SplitAfter(string(testcheck.Get(os.ReadFile(path))(t)), "\n")
 		write(t, dir, name, strings.Join(lines[:101], ""))
 	}
 }
@@ -137,7 +137,7 @@ func runShell(t *testing.T, dir, path, commands string) (int, string) {
 	cmd := exec.CommandContext(ctx, filepath.Join(path, "sh"), "-c", commands)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + path, "HOME=" + dir}
-	if !must.Long() {
+	if !testcheck.Long() {
 		cmd.Env = append(cmd.Env, "GPFIT_KERNEL=rbf(ard)") // a choice of the kernel takes six fits
 	}
 	code, _, stderr := end(t, cmd)

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"gpfit/fit/summary"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // exampleModels are fits of the tables in examples, with the same fit as a batch if a batch can do it.
@@ -42,21 +42,21 @@ var quickModels = []string{"overconfident", "few held out", "targets", "robust"}
 // TestOneVerdict checks for models of the examples that fit, inspect, the pages, a batch and Python say
 // the same of them.
 func TestOneVerdict(t *testing.T) {
-	examples := must.Get(filepath.Abs("../../examples"))(t)
-	program, python := must.Get(exec.LookPath("gpfit"))(t), cmp.Or(os.Getenv("GPFIT_PYTHON"), "python3") // TestMain puts gpfit there
-	source := must.Get(filepath.Abs("../../python/src"))(t)
+	examples := testcheck.Get(filepath.Abs("../../examples"))(t)
+	program, python := testcheck.Get(exec.LookPath("gpfit"))(t), cmp.Or(os.Getenv("GPFIT_PYTHON"), "python3") // TestMain puts gpfit there
+	source := testcheck.Get(filepath.Abs("../../python/src"))(t)
 	hasPython := exec.CommandContext(t.Context(), python, "-c", "import sklearn").Run() == nil
 	if !hasPython {
 		t.Log("SKIPPED: without scikit-learn in python3 or GPFIT_PYTHON, Python is not compared")
 	}
 	for name, c := range exampleModels {
-		if !must.Long() && !slices.Contains(quickModels, name) {
+		if !testcheck.Long() && !slices.Contains(quickModels, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			for _, table := range []string{"co2.csv", "co2_mask.csv", "passengers.csv", "two_optima.csv"} {
-				must.Do(t, os.WriteFile(table, must.Get(os.ReadFile(filepath.Join(examples, table)))(t), 0o644))
+				testcheck.Do(t, os.WriteFile(table, testcheck.Get(os.ReadFile(filepath.Join(examples, table)))(t), 0o644))
 			}
 			var report summary.Report
 			args := append([]string{"fit"}, strings.Fields(c.fit)...)
@@ -72,7 +72,7 @@ func TestOneVerdict(t *testing.T) {
 			}
 			var inspected struct{ Fit summary.ModelRecord }
 			decodeLine(t, &inspected, "inspect", "m.gpfit", "--json")
-			if a, b := must.Get(json.Marshal(v))(t), must.Get(json.Marshal(inspected.Fit.Report.Verdict))(t); string(a) != string(b) {
+			if a, b := testcheck.Get(json.Marshal(v))(t), testcheck.Get(json.Marshal(inspected.Fit.Report.Verdict))(t); string(a) != string(b) {
 				t.Errorf("fit: %s\ninspect: %s", a, b)
 			}
 			mustLine(t, "report", "m.gpfit", "--quiet", "--out", "model.html")
@@ -80,7 +80,7 @@ func TestOneVerdict(t *testing.T) {
 				"fit": text, "inspect": mustLine(t, "inspect", "m.gpfit"), "page of fit": fileText(t, "fit.html"), "page of model": fileText(t, "model.html"),
 			}
 			if c.spec != "" {
-				must.Do(t, os.WriteFile("spec.yaml", []byte(`{"data": [{"name": "d", `+c.spec+`]}`), 0o644))
+				testcheck.Do(t, os.WriteFile("spec.yaml", []byte(`{"data": [{"name": "d", `+c.spec+`]}`), 0o644))
 				mustLine(t, "batch", "spec.yaml", "--quiet")
 				mustLine(t, "report", "spec.run", "--quiet")
 				shows["show"], shows["page of batch"] = mustLine(t, "show", "spec.run", "--format", "json"), fileText(t, "spec.run/report.html")
@@ -89,7 +89,7 @@ func TestOneVerdict(t *testing.T) {
 				script := "import pygpfit; m = pygpfit.load('m.gpfit'); print(repr(m), m.verdict, sep='\\n')"
 				cmd := exec.CommandContext(t.Context(), python, "-c", script)
 				cmd.Env = append(os.Environ(), "PYTHONPATH="+source, "PYGPFIT_PROGRAM="+program)
-				shows["Python"] = string(must.Get(cmd.Output())(t))
+				shows["Python"] = string(testcheck.Get(cmd.Output())(t))
 			}
 			for where, text := range shows {
 				for _, s := range sentences {
@@ -107,5 +107,5 @@ func TestOneVerdict(t *testing.T) {
 
 func fileText(t *testing.T, path string) string {
 	t.Helper()
-	return string(must.Get(os.ReadFile(path))(t))
+	return string(testcheck.Get(os.ReadFile(path))(t))
 }

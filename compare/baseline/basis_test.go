@@ -11,7 +11,7 @@ import (
 	"gpfit"
 	"gpfit/compare/baseline"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestPolynomial compares the default expansion with columns made by hand.
@@ -63,12 +63,12 @@ func TestQuadraticFeatures(t *testing.T) {
 // TestGaussians checks values, the choice of centres and the default width.
 func TestGaussians(t *testing.T) {
 	x := mat.NewDense(5, 1, []float64{0, 1, 2, 3, 4})
-	f := must.Get(baseline.Gaussians{Count: 3}.Expand(x))(t)
+	f := testcheck.Get(baseline.Gaussians{Count: 3}.Expand(x))(t)
 	out := make([]float64, 3)
 	f.Values(out, []float64{2}) // centres 2, 0, 4 and width 4, in deviations that cancel
 	near(t, "values", out, []float64{1, math.Exp(-0.125), math.Exp(-0.125)}, 1e-15)
 	same := mat.NewDense(3, 1, []float64{5, 5, 5})
-	if f = must.Get(baseline.Gaussians{}.Expand(same))(t); len(f.Names()) > 1 {
+	if f = testcheck.Get(baseline.Gaussians{}.Expand(same))(t); len(f.Names()) > 1 {
 		t.Errorf("equal rows: %v", f.Names())
 	}
 	// The default follows a curve.

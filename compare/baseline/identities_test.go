@@ -14,7 +14,7 @@ import (
 	"gpfit/compare/baseline"
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // sameModel is the bound on differences between models that are the same by theory: the
@@ -40,36 +40,36 @@ func example(n, d int, seed uint64) (*mat.Dense, []float64) {
 // learn fits and fails the test on an error.
 func learn(t rapid.TB, m baseline.Method, x mat.Matrix, y []float64) baseline.Model {
 	t.Helper()
-	return must.Get(m.Fit(x, y))(t)
+	return testcheck.Get(m.Fit(x, y))(t)
 }
 
 func predict(t rapid.TB, m baseline.Model, x mat.Matrix) baseline.Prediction {
 	t.Helper()
-	return must.Get(m.Predict(x))(t)
+	return testcheck.Get(m.Predict(x))(t)
 }
 
 // near compares vectors, relative to the largest element of want.
 func near(t rapid.TB, what string, got, want []float64, tolerance float64) {
 	t.Helper()
-	must.Near(t, what, got, want, 0, tolerance*floats.Norm(want, math.Inf(1)))
+	testcheck.Near(t, what, got, want, 0, tolerance*floats.Norm(want, math.Inf(1)))
 }
 
 // roots returns the square roots of numbers.
 func roots(v []float64) []float64 {
-	return must.Slice(len(v), func(i int) float64 { return math.Sqrt(v[i]) })
+	return testcheck.Slice(len(v), func(i int) float64 { return math.Sqrt(v[i]) })
 }
 
 func rows(x *mat.Dense) [][]float64 {
 	n, _ := x.Dims()
-	return must.Slice(n, x.RawRowView)
+	return testcheck.Slice(n, x.RawRowView)
 }
 
 // process fits a Gaussian process with fixed parameters and predicts.
 func process(t *testing.T, x *mat.Dense, y []float64, at *mat.Dense, opts gpfit.Options) *gpfit.Prediction {
 	t.Helper()
-	m := must.Get(gpfit.Fit(context.Background(), rows(x), y, opts))(t)
+	m := testcheck.Get(gpfit.Fit(context.Background(), rows(x), y, opts))(t)
 	defer m.Close()
-	return must.Get(m.Predict(context.Background(), rows(at)))(t)
+	return testcheck.Get(m.Predict(context.Background(), rows(at)))(t)
 }
 
 func fixed(values ...any) (out []problem.Assignment) {

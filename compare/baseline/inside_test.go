@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // nearlyDependent returns columns of which some are nearly sums of others, and targets.
@@ -30,7 +30,7 @@ func nearlyDependent() (*mat.Dense, []float64) {
 
 // TestNearlyDependentColumns fits a path for which passes over the columns alone are too slow.
 func TestNearlyDependentColumns(t *testing.T) {
-	path := must.Get(Lasso{}.Path(nearlyDependent()))(t)
+	path := testcheck.Get(Lasso{}.Path(nearlyDependent()))(t)
 	if len(path.Lambdas) != pathPoints || path.Sweeps > 2*pathPoints*slowSweeps {
 		t.Errorf("%d penalties in %d passes", len(path.Lambdas), path.Sweeps)
 	}
@@ -63,7 +63,7 @@ func TestKernelRidge(t *testing.T) {
 		x.SetRow(i, []float64{random.NormFloat64(), 3 * random.NormFloat64()})
 		y[i] = 4 + math.Sin(2*x.At(i, 0)) + 0.1*x.At(i, 1) + 0.3*random.NormFloat64()
 	}
-	m := must.Get(KernelRidge{}.Fit(x, y))(t).(*KernelModel)
+	m := testcheck.Get(KernelRidge{}.Fit(x, y))(t).(*KernelModel)
 	z := newScaling(x, Design{}).apply(x)
 	k := func(i, j int) float64 {
 		r := 0.0
@@ -82,10 +82,10 @@ func TestKernelRidge(t *testing.T) {
 			b.SetVec(i, y[row]-m.Intercept)
 		}
 		var alpha mat.VecDense
-		must.Do(t, alpha.SolveVec(a, b))
+		testcheck.Do(t, alpha.SolveVec(a, b))
 		return &alpha
 	}
-	means, loo := must.Get(m.Predict(x))(t).Mean, 0.0
+	means, loo := testcheck.Get(m.Predict(x))(t).Mean, 0.0
 	for out := range n {
 		var rest []int
 		for i := range n {
@@ -106,10 +106,10 @@ func TestKernelRidge(t *testing.T) {
 	if math.Abs(loo-*m.Error) > 1e-7*loo {
 		t.Errorf("leave-one-out error %v, want %v", *m.Error, loo)
 	}
-	grid := must.Get(newKernelProblem(x, y))(t)
+	grid := testcheck.Get(newKernelProblem(x, y))(t)
 	for i := range 19 {
 		for j := range 19 {
-			must.Get(grid.try(math.Pow(10, -6+float64(i)/3), math.Exp2(-3+float64(j)/3)))(t)
+			testcheck.Get(grid.try(math.Pow(10, -6+float64(i)/3), math.Exp2(-3+float64(j)/3)))(t)
 		}
 	}
 	const room = 1e-2 // of n/2 times the log of an error

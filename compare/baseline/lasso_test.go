@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/compare/baseline"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // lassoConditions bounds violations of the conditions of Karush, Kuhn and Tucker of columns around 1.
@@ -51,7 +51,7 @@ func TestLassoOrthogonal(t *testing.T) {
 	y := []float64{4, 1, -2, 0}
 	for _, lambda := range []float64{0, 0.3, 0.6, 1, 3} {
 		m := learn(t, baseline.Lasso{Lambdas: []float64{lambda}}, x, y).(*baseline.LassoModel)
-		want := must.Slice(3, func(c int) float64 {
+		want := testcheck.Slice(3, func(c int) float64 {
 			ols := floats.Dot(mat.Col(nil, c, x), y) / 4
 			return math.Copysign(max(0, math.Abs(ols)-lambda), ols)
 		})

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit/compare/baseline"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // drawn returns a random table: d below and above n, correlated columns, and sometimes a constant one.
@@ -47,11 +47,11 @@ func TestNormalEquations(t *testing.T) {
 			t.Fatal("the precision is not positive definite")
 		}
 		moments.MulVec(x.T(), mat.NewVecDense(len(y), y))
-		must.Do(t, factor.SolveVecTo(&weights, &moments))
+		testcheck.Do(t, factor.SolveVecTo(&weights, &moments))
 		var mean, variance []float64
 		for i := range 4 {
 			row := mat.NewVecDense(d, at.RawRowView(i))
-			must.Do(t, factor.SolveVecTo(&spread, row))
+			testcheck.Do(t, factor.SolveVecTo(&spread, row))
 			mean, variance = append(mean, mat.Dot(row, &weights)), append(variance, lambda*(1+mat.Dot(row, &spread)))
 		}
 		near(t, "mean", got.Mean, mean, 1e-8) // the squares of the columns cost digits
@@ -145,13 +145,13 @@ func TestLeaveOneOut(t *testing.T) {
 func TestLassoPath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x, y := drawn(t, 2)
-		path := must.Get(baseline.Lasso{}.Path(x, y))(t)
+		path := testcheck.Get(baseline.Lasso{}.Path(x, y))(t)
 		for i, v := range path.Violations {
 			if v > 1e-10*path.Lambdas[0] {
 				t.Fatalf("λ = %v violates its conditions by %v", path.Lambdas[i], v)
 			}
 		}
-		must.Near(t, "weights at the largest penalty", path.Weights[0], make([]float64, len(path.Weights[0])), 0, 1e-12)
+		testcheck.Near(t, "weights at the largest penalty", path.Weights[0], make([]float64, len(path.Weights[0])), 0, 1e-12)
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"gpfit/compare/baseline"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // reference is testdata/sklearn.json, which make_sklearn.py beside it writes.
@@ -41,9 +41,9 @@ type reference struct {
 
 func sklearn(t *testing.T) reference {
 	t.Helper()
-	text := must.Get(os.ReadFile("testdata/sklearn.json"))(t)
+	text := testcheck.Get(os.ReadFile("testdata/sklearn.json"))(t)
 	var r reference
-	must.Do(t, json.Unmarshal(text, &r))
+	testcheck.Do(t, json.Unmarshal(text, &r))
 	return r
 }
 
@@ -132,7 +132,7 @@ func TestLassoSklearn(t *testing.T) {
 		case "wide":
 			x, y = standardized(dense(r.Wide), dense(r.Wide)), r.WideY
 		}
-		path := must.Get(m.Path(x, y))(t)
+		path := testcheck.Get(m.Path(x, y))(t)
 		near(t, want.Table+": penalties", path.Lambdas, want.Lambdas, 1e-12)
 		for i, weights := range want.Weights {
 			near(t, want.Table+": weights", path.Weights[i], weights, pathAsSklearn)

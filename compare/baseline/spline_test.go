@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/compare/baseline"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // curve returns n points of a bent curve with noise.
@@ -93,7 +93,7 @@ func normalEquations(t *testing.T, columns [][]float64, penalty, y []float64) []
 		b.SetVec(i, floats.Dot(u, y))
 	}
 	var out mat.VecDense
-	must.Do(t, out.SolveVec(a, b))
+	testcheck.Do(t, out.SolveVec(a, b))
 	return out.RawVector().Data
 }
 

@@ -15,7 +15,7 @@ import (
 	"gpfit/compare/baseline"
 	"gpfit/compare/companion"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // table returns n rows of d columns, of which the model uses all but the first, with their targets.
@@ -30,7 +30,7 @@ func table(n, d int) (rows, y []float64, like *gp.Model) {
 	}
 	var used []float64
 	for range n {
-		row := must.Slice(d, func(int) float64 { return 20 + 3*rng.NormFloat64() })
+		row := testcheck.Slice(d, func(int) float64 { return 20 + 3*rng.NormFloat64() })
 		rows, used = append(rows, row...), append(used, row[1:]...)
 		y = append(y, 100+row[1]+math.Sin(row[d-1])+0.1*rng.NormFloat64())
 	}
@@ -46,8 +46,8 @@ func fitted(t *testing.T, m baseline.Method, n, d int) (f *companion.Regression,
 	for row := range slices.Chunk(rows, d) {
 		used = append(used, row[1:]...)
 	}
-	model := must.Get(m.Fit(mat.NewDense(n, d-1, like.Scaling.Inputs(used)), like.Scaling.Targets(y)))(t)
-	return must.Get(companion.New("m", model, n, like, map[string]float64{"lambda": 1}))(t), rows
+	model := testcheck.Get(m.Fit(mat.NewDense(n, d-1, like.Scaling.Inputs(used)), like.Scaling.Targets(y)))(t)
+	return testcheck.Get(companion.New("m", model, n, like, map[string]float64{"lambda": 1}))(t), rows
 }
 
 // TestFiles writes each method and compares the predictions of what it reads, bit by bit, and the linear
@@ -76,7 +76,7 @@ func TestFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, rows := fitted(t, c.method, c.n, c.d)
 			path := filepath.Join(t.TempDir(), "m.json")
-			must.Do(t, f.Save(t.Context(), path, false))
+			testcheck.Do(t, f.Save(t.Context(), path, false))
 			if err := f.Save(t.Context(), path, false); err == nil {
 				t.Error("the file was replaced without leave")
 			}
@@ -84,8 +84,8 @@ func TestFiles(t *testing.T) {
 				t.Error("the file is not recognized")
 			}
 			got, _, err := companion.Load(path)
-			must.Do(t, err)
-			want, have := must.Get(f.Predict(rows, c.n))(t), must.Get(got.Predict(rows, c.n))(t)
+			testcheck.Do(t, err)
+			want, have := testcheck.Get(f.Predict(rows, c.n))(t), testcheck.Get(got.Predict(rows, c.n))(t)
 			if !slices.Equal(want.Mean, have.Mean) || !slices.Equal(want.Std, have.Std) || !slices.Equal(want.Upper95, have.Upper95) {
 				t.Errorf("predictions differ: %v, %v", want, have)
 			}
@@ -112,10 +112,10 @@ func TestFiles(t *testing.T) {
 func TestDamage(t *testing.T) {
 	f, _ := fitted(t, baseline.Ridge{}, 12, 3)
 	var text bytes.Buffer
-	must.Do(t, f.Write(&text))
+	testcheck.Do(t, f.Write(&text))
 	path := filepath.Join(t.TempDir(), "m.json")
 	check := func(what string, damaged []byte) {
-		must.Do(t, os.WriteFile(path, damaged, 0o600))
+		testcheck.Do(t, os.WriteFile(path, damaged, 0o600))
 		_, _, err := companion.Load(path)
 		if wrong := (*gp.FileError)(nil); !errors.As(err, &wrong) {
 			t.Errorf("%s: %v", what, err)
@@ -157,7 +157,7 @@ func TestParts(t *testing.T) {
 		f, _ := fitted(t, c.method, 20, 3)
 		c.change(f)
 		path := filepath.Join(t.TempDir(), "m.json")
-		must.Do(t, f.Save(t.Context(), path, false))
+		testcheck.Do(t, f.Save(t.Context(), path, false))
 		if _, _, err := companion.Load(path); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -169,8 +169,8 @@ func TestParts(t *testing.T) {
 func TestFactors(t *testing.T) {
 	for name, want := range map[string][2]float64{"upper": {0.20349521836516193, 0.06836479160076409}, "lower": {0.3623602423846294, 0.2225435281274869}} {
 		f, _, err := companion.Load(filepath.Join("testdata", name+".json"))
-		must.Do(t, err)
-		p := must.Get(f.Predict(slices.Repeat([]float64{0.5}, len(f.FeatureNames)), 1))(t)
+		testcheck.Do(t, err)
+		p := testcheck.Get(f.Predict(slices.Repeat([]float64{0.5}, len(f.FeatureNames)), 1))(t)
 		if p.Mean[0] != want[0] || p.Std[0] != want[1] {
 			t.Errorf("%s: %v ± %v, want %v", name, p.Mean, p.Std, want)
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gpfit/compare"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/show/plotting"
 )
 
@@ -33,7 +33,7 @@ func result(methods int) *compare.Result {
 }
 
 func TestFits(t *testing.T) {
-	f := must.Get(Fits(result(3), nil))(t)
+	f := testcheck.Get(Fits(result(3), nil))(t)
 	layers := f.Charts[0].Layers
 	if len(f.Charts) != 1 || len(layers) != 6 { // an interval, two kinds of rows, three fits
 		t.Fatalf("%d charts with %d layers", len(f.Charts), len(layers))
@@ -44,14 +44,14 @@ func TestFits(t *testing.T) {
 	if line, ok := layers[3].(*plotting.Line); !ok || line.Name != "m0" {
 		t.Errorf("the first fit is %+v", layers[3])
 	}
-	svg := must.Get(f.SVG())(t)
+	svg := testcheck.Get(f.SVG())(t)
 	for _, text := range []string{"m2", "held-out rows", "day", "load"} {
 		if !strings.Contains(svg, ">"+text+"<") {
 			t.Errorf("the figure lacks %q", text)
 		}
 	}
 	date := func(x float64) time.Time { return time.Date(2024, 1, 1+int(x), 0, 0, 0, 0, time.UTC) }
-	if f = must.Get(Fits(result(colors+1), date))(t); len(f.Charts) != colors+1 || f.Charts[1].Title != "m1" || f.Charts[1].X.Date == nil {
+	if f = testcheck.Get(Fits(result(colors+1), date))(t); len(f.Charts) != colors+1 || f.Charts[1].Title != "m1" || f.Charts[1].X.Date == nil {
 		t.Errorf("%d charts", len(f.Charts))
 	}
 	if line, ok := f.Charts[6].Layers[2].(*plotting.Line); !ok || line.Name != "fit" { // below other charts' names
@@ -65,7 +65,7 @@ func TestGrowth(t *testing.T) {
 	few.Methods[7].Status, few.Methods[7].RMSE = compare.Failed, nil
 	few.Methods[0].FitSeconds = 0
 	r.Sizes = []compare.Growth{{Train: 5, Methods: few.Methods}, {Train: 40, Methods: r.Methods}}
-	f := must.Get(Growth(r))(t)
+	f := testcheck.Get(Growth(r))(t)
 	scores, seconds := f.Charts[0].Layers, f.Charts[2].Layers
 	if len(scores) != 16 || len(seconds) != 16 {
 		t.Fatalf("%d and %d layers", len(scores), len(seconds))
@@ -89,7 +89,7 @@ func TestErrors(t *testing.T) {
 	small, zero := 0.25, 0.0
 	r.Methods[0].TrainingRMSE, r.Methods[1].TrainingRMSE = &small, &zero
 	r.Methods[2].Status = compare.Failed
-	f := must.Get(Errors(r))(t)
+	f := testcheck.Get(Errors(r))(t)
 	training, held := f.Charts[0].Layers[0].(*plotting.Points), f.Charts[0].Layers[1].(*plotting.Points)
 	if len(training.X) != 2 || training.X[0] != small || !math.IsNaN(training.X[1]) || held.X[1] != *r.Methods[1].RMSE || held.Y[1] != 1 {
 		t.Errorf("training rows %+v, held-out rows %+v", training, held)

@@ -10,7 +10,7 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/show/plotting"
 )
 
@@ -39,7 +39,7 @@ func TestMedian(t *testing.T) {
 // TestNothingIsReused checks by counting operations that every timed evaluation factors again.
 func TestNothingIsReused(t *testing.T) {
 	const n, repeat = 96, 3
-	job := must.Get(fit.Prepare(Synthetic(n, 2, 1), problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}))(t)
+	job := testcheck.Get(fit.Prepare(Synthetic(n, 2, 1), problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}))(t)
 	b, err := cpu.New(device.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ type bare struct{ device.Backend }
 func (bare) Capabilities() device.Capabilities { return device.Capabilities{} }
 
 func TestDgemmRate(t *testing.T) {
-	b := must.Get(cpu.New(device.Options{Threads: 1}))(t)
+	b := testcheck.Get(cpu.New(device.Options{Threads: 1}))(t)
 	limit, err := DgemmRate(t.Context(), b)
 	if err != nil || limit.Rate < 1e6 || limit.N < 256 {
 		t.Errorf("limit %+v, error %v", limit, err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // BenchmarkFactorInverse reports GFLOP/s. GPFIT_CPU selects the variant and -cpu the number
@@ -14,7 +14,7 @@ import (
 func BenchmarkFactorInverse(b *testing.B) {
 	ctx := context.Background()
 	for _, n := range []int{50, 100, 250, 500, 1000, 2000, 4000} {
-		e := must.Get(Open(0))(b)
+		e := testcheck.Get(Open(0))(b)
 		m := e.New(n)
 		setTriangle(m, newReproducible(n).definite(n), 0)
 		sigma := slices.Clone(m.a)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestInstructionCounts counts the instructions in the loops of the NEON micro-kernels. A loop does
@@ -23,7 +23,7 @@ func TestInstructionCounts(t *testing.T) {
 		"squaresNEON":       {8, 4, 0, 3},
 		"panelVectorNEON":   {8, 5, 0, 4},
 	}
-	text := must.Get(os.ReadFile("kernels_neon_arm64.s"))(t)
+	text := testcheck.Get(os.ReadFile("kernels_neon_arm64.s"))(t)
 	for _, routine := range strings.Split(string(text), "TEXT ·")[1:] {
 		name, body, _ := strings.Cut(routine, "(SB)")
 		expected, ok := want[name]

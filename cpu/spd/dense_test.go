@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/isa"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // dense returns rows of a triangle as a matrix stored by rows. Above the diagonal are NaNs.
@@ -69,7 +69,7 @@ func checkWeighed(t *testing.T, e *Engine, inverse, c []float64) {
 	m, got := e.New(n), make([]float64, n*n)
 	pollute(m)
 	m.LoadInverse(inverse)
-	must.Do(t, m.WeighInverse(t.Context(), c, got))
+	testcheck.Do(t, m.WeighInverse(t.Context(), c, got))
 	var want mat.Dense
 	s := mat.NewDense(n, n, inverse)
 	want.Product(s, mat.NewDiagDense(n, c), s)

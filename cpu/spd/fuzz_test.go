@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gpfit/internal/isa"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // FuzzSymmetric factors, inverts and solves with a matrix of any size on any number of threads.
@@ -59,7 +59,7 @@ func (c fuzzCase) results(t *testing.T, e *Engine) []float64 {
 	}
 	b := rng.numbers(c.n*c.sides, 1)
 	x := slices.Clone(b)
-	must.Do(t, m.SolveEquations(t.Context(), x, c.sides))
+	testcheck.Do(t, m.SolveEquations(t.Context(), x, c.sides))
 	out := everything(t, m)
 	c.check(t, m, rows, b[:c.n], x[:c.n])
 	return append(out, x...)

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/isa"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // emulated reports whether -short goes with an emulated processor, on which a product of
@@ -146,7 +146,7 @@ func ourResiduals(t *testing.T, e *Engine, s *mat.SymDense, b *mat.Dense) residu
 	factor(t, m, lower, 0)
 	rows := mat.NewDense(count, n, nil)
 	rows.Copy(b.T())
-	must.Do(t, m.SolveEquations(ctx, rows.RawMatrix().Data, count))
+	testcheck.Do(t, m.SolveEquations(ctx, rows.RawMatrix().Data, count))
 	l := mat.NewTriDense(n, mat.Lower, nil)
 	row := make([]float64, n)
 	for i := range n {
@@ -155,7 +155,7 @@ func ourResiduals(t *testing.T, e *Engine, s *mat.SymDense, b *mat.Dense) residu
 			l.SetTri(i, j, row[j])
 		}
 	}
-	must.Do(t, m.Invert(ctx, nil))
+	testcheck.Do(t, m.Invert(ctx, nil))
 	inverse := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i + 1 {

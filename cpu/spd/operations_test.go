@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpfit/internal/isa"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // factored returns a matrix with its factor. Its memory was full of NaNs before.
@@ -40,7 +40,7 @@ func pollute(m *Symmetric) {
 // everything returns the factor and the inverse.
 func everything(t testing.TB, m *Symmetric) []float64 {
 	out := lowerFactor(m)
-	must.Do(t, m.Invert(context.Background(), nil))
+	testcheck.Do(t, m.Invert(context.Background(), nil))
 	return append(out, upperInverse(m)...)
 }
 
@@ -167,7 +167,7 @@ func TestReports(t *testing.T) {
 		if minor, err := m.Factor(t.Context(), 0, report); minor != 0 || err != nil {
 			t.Fatal(minor, err)
 		}
-		must.Do(t, m.Invert(t.Context(), report))
+		testcheck.Do(t, m.Invert(t.Context(), report))
 		if cube := float64(n * n * n); !(0.9*cube < total && total < 1.25*cube) {
 			t.Errorf("%d threads: %.3g operations reported, n³ is %.3g", threads, total, cube)
 		}
@@ -216,7 +216,7 @@ func TestLargeEquations(t *testing.T) {
 				m.SetFactorRow(i, row[:i+1])
 			}
 			b := slices.Clone(right)
-			must.Do(t, m.SolveEquations(t.Context(), b, count))
+			testcheck.Do(t, m.SolveEquations(t.Context(), b, count))
 			if want == nil {
 				want = b
 			} else if !slices.Equal(b, want) {

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"gpfit/internal/isa"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // testdata/results.txt holds results of all operations on an amd64 processor, which every
@@ -128,11 +128,11 @@ func results(t testing.TB, e *Engine, n int, f func(name string, s []float64)) {
 	factor(t, m, rng.definite(n), 0)
 	give := func(name string, s []float64) { f(fmt.Sprintf("%s/%d", name, n), s) }
 	give("factor", lowerFactor(m))
-	must.Do(t, m.Invert(ctx, nil))
+	testcheck.Do(t, m.Invert(ctx, nil))
 	give("inverse", upperInverse(m))
 	for _, count := range []int{1, 5, 29} {
 		b := rng.numbers(count*n, 1)
-		must.Do(t, m.SolveEquations(ctx, b, count))
+		testcheck.Do(t, m.SolveEquations(ctx, b, count))
 		give(fmt.Sprintf("equations-%d", count), b)
 	}
 	vectorResults(m, rng, give)
@@ -175,11 +175,11 @@ func rowResults(t testing.TB, m *Symmetric, rng reproducible, give func(name str
 		}
 		return out
 	}
-	must.Do(t, q.ScaledInverse(ctx, i0, n, scale))
+	testcheck.Do(t, q.ScaledInverse(ctx, i0, n, scale))
 	give("scaled", copied(q, 0))
-	must.Do(t, r.MultiplyInverse(ctx, q, nil))
+	testcheck.Do(t, r.MultiplyInverse(ctx, q, nil))
 	give("multiplied", copied(r, i0))
-	must.Do(t, q.ScaledInverse(ctx, i0, n, nil))
+	testcheck.Do(t, q.ScaledInverse(ctx, i0, n, nil))
 	for first := 0; first < n; { // blocks of 1, 2, 4 … columns
 		size := min(n-first, 1+first)
 		block := rng.numbers(size*size, 1)
@@ -188,7 +188,7 @@ func rowResults(t testing.TB, m *Symmetric, rng reproducible, give func(name str
 				block[i*size+j] = block[j*size+i]
 			}
 		}
-		must.Do(t, r.MultiplyBlock(ctx, q, first, size, block))
+		testcheck.Do(t, r.MultiplyBlock(ctx, q, first, size, block))
 		first += size
 	}
 	give("blocks", copied(r, 0))
@@ -252,7 +252,7 @@ func compareResult(t *testing.T, want map[string][]string, v isa.Variant, name s
 
 // readResults returns the words of each line of the file, by its first two words.
 func readResults(t *testing.T) map[string][]string {
-	file := must.Get(os.Open(resultsFile))(t)
+	file := testcheck.Get(os.Open(resultsFile))(t)
 	defer file.Close()
 	lines := map[string][]string{}
 	for s := bufio.NewScanner(file); s.Scan(); {
@@ -280,5 +280,5 @@ func writeResults(t *testing.T) {
 			})
 		}
 	}
-	must.Do(t, os.WriteFile(resultsFile, []byte(out.String()), 0o644))
+	testcheck.Do(t, os.WriteFile(resultsFile, []byte(out.String()), 0o644))
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpfit/internal/isa"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // eachSize calls f with factored matrices of all variants, and with their factor by rows.
@@ -123,9 +123,9 @@ func TestEquations(t *testing.T) {
 		for _, count := range []int{1, m.lanes, m.Width() + 3} {
 			b := rng.numbers(n*count, 1)
 			x := slices.Clone(b)
-			must.Do(t, m.SolveEquations(t.Context(), x, count))
+			testcheck.Do(t, m.SolveEquations(t.Context(), x, count))
 			half := slices.Clone(b)
-			must.Do(t, m.SolveTriangle(t.Context(), half, count, false))
+			testcheck.Do(t, m.SolveTriangle(t.Context(), half, count, false))
 			for q := range count {
 				for i, row := range l {
 					if got := dot(row, half[q*n:]); !near(got, b[q*n+i], 8*n) {
@@ -133,7 +133,7 @@ func TestEquations(t *testing.T) {
 					}
 				}
 			}
-			must.Do(t, m.SolveTriangle(t.Context(), half, count, true))
+			testcheck.Do(t, m.SolveTriangle(t.Context(), half, count, true))
 			for q := range count {
 				for i := range n {
 					if got := half[q*n+i]; !near(got, x[q*n+i], 8*n) {
@@ -159,7 +159,7 @@ func TestEquations(t *testing.T) {
 // TestRows compares rows of products with the inverse with their definition.
 func TestRows(t *testing.T) {
 	eachSize(t, func(t *testing.T, m *Symmetric, rng reproducible, _ [][]float64) {
-		must.Do(t, m.Invert(t.Context(), nil))
+		testcheck.Do(t, m.Invert(t.Context(), nil))
 		n := m.n
 		inverse := func(i int) []float64 {
 			row := make([]float64, n)
@@ -172,9 +172,9 @@ func TestRows(t *testing.T) {
 		i1 := min(n, i0+2*m.Width()+1)
 		q, r := m.NewRowBlock(i1-i0), m.NewRowBlock(i1-i0)
 		scale := rng.numbers(n, 1)
-		must.Do(t, q.ScaledInverse(t.Context(), i0, i1, scale))
+		testcheck.Do(t, q.ScaledInverse(t.Context(), i0, i1, scale))
 		compareRows(t, "ScaledInverse", q, 0, func(i, j int) float64 { return m.InverseElement(i, j) * scale[j] })
-		must.Do(t, r.MultiplyInverse(t.Context(), q, nil))
+		testcheck.Do(t, r.MultiplyInverse(t.Context(), q, nil))
 		rows := make([][]float64, n)
 		for i := range rows {
 			rows[i] = inverse(i)
@@ -185,8 +185,8 @@ func TestRows(t *testing.T) {
 			}
 			return s
 		})
-		must.Do(t, q.ScaledInverse(t.Context(), i0, i1, nil))
-		must.Do(t, r.MultiplyBlock(t.Context(), q, 0, n, slices.Concat(rows...)))
+		testcheck.Do(t, q.ScaledInverse(t.Context(), i0, i1, nil))
+		testcheck.Do(t, r.MultiplyBlock(t.Context(), q, 0, n, slices.Concat(rows...)))
 		compareRows(t, "MultiplyBlock", r, 0, func(i, j int) float64 { return dot(rows[i], rows[j]) })
 	})
 }

@@ -15,13 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // BenchmarkTiles reports GFLOP/s of operations on tiles, on one thread. The operands of products are among more tiles
 // than the caches hold.
 func BenchmarkTiles(b *testing.B) {
-	e := must.Get(Open(1))(b)
+	e := testcheck.Get(Open(1))(b)
 	for _, order := range []int{96, 192, 288, 576} {
 		t := e.NewTiles(order)
 		cube := float64(order) * float64(order) * float64(order)
@@ -80,7 +80,7 @@ func randomTiles(order, count int) [][]float64 {
 	for i := range memory {
 		memory[i] = rng.Float64() / float64(order)
 	}
-	return must.Slice(count, func(i int) []float64 { return memory[i*order*order : (i+1)*order*order] })
+	return testcheck.Slice(count, func(i int) []float64 { return memory[i*order*order : (i+1)*order*order] })
 }
 
 // definiteTile returns a positive definite tile.
@@ -101,7 +101,7 @@ func BenchmarkTiledInverse(b *testing.B) {
 		n, _ = strconv.Atoi(s)
 	}
 	threads := runtime.GOMAXPROCS(0)
-	e := must.Get(Open(threads))(b)
+	e := testcheck.Get(Open(threads))(b)
 	m := e.New(n)
 	rows := newReproducible(n)
 	row := rows.numbers(n*e.lanes, n)
@@ -129,7 +129,7 @@ func BenchmarkTiledInverse(b *testing.B) {
 			if minor, _ := m.Factor(context.Background(), 0, nil); minor != 0 {
 				b.Fatal(minor)
 			}
-			must.Do(b, m.Invert(context.Background(), nil))
+			testcheck.Do(b, m.Invert(context.Background(), nil))
 		})
 		for _, order := range orders {
 			t := newTiled(e, n, order, threads)
@@ -263,6 +263,6 @@ func (t *tiled) evaluate() {
 
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	testcheck.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

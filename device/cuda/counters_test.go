@@ -9,7 +9,7 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel/kerneltest"
 )
 
@@ -45,7 +45,7 @@ func TestWorkOfGradient(t *testing.T) {
 			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, j.prog, j.theta, grad, diag)
 		},
 	} {
-		must.Do(t, step())
+		testcheck.Do(t, step())
 	}
 	work, used := ws.Work(), emulator.Used(0)-before
 	if want := gradientFlops(n, b.sizes); math.Abs(work.Flops/want-1) > 1e-12 {
@@ -100,8 +100,8 @@ func TestLargeSizes(t *testing.T) {
 		t.Errorf("the last element is %d bytes from the first", end.A-a.A)
 	}
 	prog := kerneltest.Program(t, "rbf(ard)", d)
-	value := must.Get(ptx.New(prog))(t)
-	gradient := must.Get(ptx.NewGradient(prog))(t)
+	value := testcheck.Get(ptx.New(prog))(t)
+	gradient := testcheck.Get(ptx.NewGradient(prog))(t)
 	p, g, x := kernels.Function{Kernel: value, Uniforms: 1}, kernels.Function{Kernel: gradient, Uniforms: 2}, kernels.Points{X: 3, N: n}
 	v := kernels.Vector{A: 4, N: n}
 	panel := kernels.Matrix{A: 5, LD: n}
@@ -141,7 +141,7 @@ func TestCostOfResidual(t *testing.T) {
 	j, ctx := newJob(t, n), context.Background()
 	ws := j.workspace(t, b)
 	var err error
-	must.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
+	testcheck.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
 	solves := int64(0)
 	for _, c := range emulator.Record(t, func() { _, err = ws.Residual(ctx) }) {
 		if c.Routine != "trsm" || c.M != n {
@@ -152,7 +152,7 @@ func TestCostOfResidual(t *testing.T) {
 	if err != nil || solves != 2*residualColumns*n*n {
 		t.Fatalf("%d operations of solves, error %v", solves, err)
 	}
-	k := must.Get(ptx.For(kerneltest.Program(t, "rbf(ard)", 8), ptx.Multiply))(t)
+	k := testcheck.Get(ptx.For(kerneltest.Program(t, "rbf(ard)", 8), ptx.Multiply))(t)
 	perPair := float64(ptx.CountFloat64(k.Text(ptx.Multiply, "sm_80"))) / float64(k.Pairs(ptx.Multiply))
 	for n, most := range map[float64]float64{1000: 0.06, 4000: 0.015, 20_000: 0.003, 100_000: 0.0006} {
 		share := (2*residualColumns + perPair) * n * n / (n * n * n)

@@ -15,7 +15,7 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/method/merged"
 )
@@ -46,12 +46,12 @@ func mustOpen(t *testing.T) device.DenseDevice {
 	if realDevice != "" {
 		name = realDevice
 	}
-	return must.Get(openDevice(name))(t)
+	return testcheck.Get(openDevice(name))(t)
 }
 
 func TestConformance(t *testing.T) {
 	needDevice(t)
-	if realDevice == "" && !must.Long() {
+	if realDevice == "" && !testcheck.Long() {
 		t.Skip("small steps take every path that this takes; GPFIT_LONG=1 runs both")
 	}
 	t.Parallel()
@@ -73,7 +73,7 @@ func TestConformanceSmallSteps(t *testing.T) {
 // TestConformanceLate does so on a device whose streams work late and in random order.
 func TestConformanceLate(t *testing.T) {
 	needDevice(t)
-	if realDevice != "" || !must.Long() {
+	if realDevice != "" || !testcheck.Long() {
 		t.Skip("TestLateWork has a sample of this; GPFIT_LONG=1 runs it")
 	}
 	if !emulator.Rerun(t, emulator.Config{Order: 7}) {
@@ -93,12 +93,12 @@ func conformWithSmallSteps(t *testing.T) {
 // their own.
 func TestConformanceMerged(t *testing.T) {
 	needDevice(t)
-	if realDevice == "" && !must.Long() {
+	if realDevice == "" && !testcheck.Long() {
 		t.Skip("the method merged has no code for devices; GPFIT_LONG=1 runs it")
 	}
 	t.Parallel()
 	devicetest.Run(t, func(t *testing.T) device.Backend {
-		return must.Get(merged.Method{}.Backends([]device.Device{mustOpen(t)}))(t)[0]
+		return testcheck.Get(merged.Method{}.Backends([]device.Device{mustOpen(t)}))(t)[0]
 	})
 }
 
@@ -129,7 +129,7 @@ func TestOwnKernel(t *testing.T) {
 	}
 	gpu := mustOpen(t)
 	defer gpu.Close()
-	host := must.Get(cpu.New(device.Options{}))(t)
+	host := testcheck.Get(cpu.New(device.Options{}))(t)
 	defer host.Close()
 	const n = 40
 	d := problem.Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
@@ -138,15 +138,15 @@ func TestOwnKernel(t *testing.T) {
 		d.X, d.Y = append(d.X, a, b), append(d.Y, math.Sin(a)*math.Cosh(b/2)+0.1*math.Sin(77*float64(i)))
 	}
 	texts := []string{"sech(ard)", "formula((1 + r2/a)^(-g)*exp(-tanh(r)), a=2, g=1, ard) + matern(3.5)"}
-	if must.Long() {
+	if testcheck.Long() {
 		texts = append(texts, "sech*periodic + linear", "formula(exp(-r/a) * cos(2*pi*r/b), a=1, b=4)")
 	}
 	for _, text := range texts {
 		var nlml [2]float64
 		for i, b := range []device.Backend{host, device.Dense{}.On(gpu)} {
 			opts := problem.Options{Mean: "zero", Kernel: text, Kernels: []*kernel.Family{sech}, Posterior: problem.NoPosterior, Settings: hyperopt.Settings{ToleranceNats: -1}}
-			job := must.Get(fit.Prepare(d, opts, problem.Events{}))(t)
-			nlml[i] = must.Get(fit.Run(context.Background(), job, b))(t).Report.NLML
+			job := testcheck.Get(fit.Prepare(d, opts, problem.Events{}))(t)
+			nlml[i] = testcheck.Get(fit.Run(context.Background(), job, b))(t).Report.NLML
 		}
 		// Two searches end within about 1e-9 nats of the optimum.
 		if math.Abs(nlml[0]-nlml[1]) > 1e-9*math.Abs(nlml[0]) {

@@ -11,7 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
@@ -123,7 +123,7 @@ func (j *job) runIn(ctx context.Context, ws device.DenseWorkspace) ([]float64, e
 // mustRun fails unless the results equal want, to the bit, if want is not nil.
 func (j *job) mustRun(t testing.TB, b device.DenseDevice, want []float64) []float64 {
 	t.Helper()
-	got := must.Get(j.run(context.Background(), b))(t)
+	got := testcheck.Get(j.run(context.Background(), b))(t)
 	if want != nil {
 		j.same(t, got, want)
 	}
@@ -144,7 +144,7 @@ func (j *job) same(t testing.TB, got, want []float64) {
 func openBare(t testing.TB, index int) *Device {
 	t.Helper()
 	emulator.Need(t)
-	b := must.Get(open(index))(t)
+	b := testcheck.Get(open(index))(t)
 	t.Cleanup(func() { mustClose(t, b) })
 	b.sizes = smallSteps
 	return b
@@ -170,8 +170,8 @@ func checked(t testing.TB) *Device {
 // workspace returns a workspace for the points of the job, which the test closes at its end.
 func (j *job) workspace(t testing.TB, b device.DenseDevice) *Workspace {
 	t.Helper()
-	ws := must.Get(b.NewWorkspace(context.Background(), j.x))(t)
-	t.Cleanup(func() { must.Do(t, ws.Close()) })
+	ws := testcheck.Get(b.NewWorkspace(context.Background(), j.x))(t)
+	t.Cleanup(func() { testcheck.Do(t, ws.Close()) })
 	return ws.(*Workspace)
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestLateWork runs jobs on four lanes of a device whose streams work late, in ten random orders, or in three in the
@@ -22,7 +22,7 @@ func TestLateWork(t *testing.T) {
 		want = append(want, j.mustRun(t, on[0], nil))
 	}
 	most, seeds, together := 0, 3, 2
-	if must.Long() {
+	if testcheck.Long() {
 		seeds, together = 10, 4
 	}
 	for seed := range seeds {

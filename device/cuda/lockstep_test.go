@@ -13,7 +13,7 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/graph"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // counts are calls and bytes of a computation.
@@ -42,14 +42,14 @@ func (c counts) since(before counts, evaluations float64) counts {
 func TestLockstepCounts(t *testing.T) {
 	emulator.Check(t)
 	n, companions := 200, 4
-	if must.Long() {
+	if testcheck.Long() {
 		n, companions = 1000, 16
 	}
 	evaluations := func(j *job, b *Device, count int) []func() {
 		var all []func()
 		for range count {
 			ws := j.workspace(t, b)
-			obj := must.Get(graph.Build(ws, graph.Spec{Program: j.prog, X: j.x, Y: j.y, Device: "cuda:0"}))(t)
+			obj := testcheck.Get(graph.Build(ws, graph.Spec{Program: j.prog, X: j.x, Y: j.y, Device: "cuda:0"}))(t)
 			z, g := make([]float64, len(obj.Names())), make([]float64, len(obj.Names()))
 			all = append(all, func() {
 				z[0] += 0.01
@@ -133,7 +133,7 @@ func TestLockstep(t *testing.T) {
 		want = append(want, alone)
 	}
 	seeds := 1
-	if must.Long() {
+	if testcheck.Long() {
 		seeds = 10
 	}
 	l := on[0].(*Device).lockstep
@@ -214,5 +214,5 @@ func TestLockstepClosed(t *testing.T) {
 	if _, err := closed.NewWorkspace(t.Context(), j.x); err == nil {
 		t.Error("a closed device has a workspace")
 	}
-	j.same(t, must.Get(j.runIn(t.Context(), ws))(t), want)
+	j.same(t, testcheck.Get(j.runIn(t.Context(), ws))(t), want)
 }

@@ -13,7 +13,7 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/mathlib"
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
@@ -41,7 +41,7 @@ func TestOutOfMemory(t *testing.T) {
 	} {
 		t.Run(c.entry, func(t *testing.T) {
 			seen, step := map[string]bool{}, 1
-			if !must.Long() && c.entry == "cuLaunchKernel" {
+			if !testcheck.Long() && c.entry == "cuLaunchKernel" {
 				step = 2 // each call of the job makes two or more of these
 			}
 			for k := 1; ; k += step {
@@ -54,7 +54,7 @@ func TestOutOfMemory(t *testing.T) {
 				emulator.Reset()
 				if !done {
 					name, _, _ := strings.Cut(fmt.Sprint(err), ":")
-					again := !seen[name] || k%5 == 0 || must.Long()
+					again := !seen[name] || k%5 == 0 || testcheck.Long()
 					seen[name] = true
 					var mem *device.MemoryError
 					if !errors.As(err, &mem) || mem.Where != "device" || mem.Plan.N != j.x.N || mem.Need <= 0 || strings.Contains(err.Error(), "\n") {
@@ -125,7 +125,7 @@ func TestOutOfMemoryInOpen(t *testing.T) {
 
 // sparse returns the number of the next call to fail: the next one in the long form, else one far later.
 func sparse(k int) int {
-	if must.Long() {
+	if testcheck.Long() {
 		return k + 1
 	}
 	return 4*k + 3
@@ -133,7 +133,7 @@ func sparse(k int) int {
 
 // later returns the number of the next call to fail, the next one in the long form.
 func later(k int) int {
-	if must.Long() {
+	if testcheck.Long() {
 		return k + 1
 	}
 	return k + 1 + k/4
@@ -185,8 +185,8 @@ func TestPlanRefused(t *testing.T) {
 		}
 	}
 	emulator.SetMemory(0, emulator.Used(0)+need)
-	ws := must.Get(b.NewWorkspace(context.Background(), x))(t)
-	must.Do(t, ws.Close())
+	ws := testcheck.Get(b.NewWorkspace(context.Background(), x))(t)
+	testcheck.Do(t, ws.Close())
 }
 
 // TestPlanHolds compares the plan with the peak memory of a job.
@@ -198,17 +198,17 @@ func planHolds(t *testing.T, steps sizes) {
 	for _, n := range []int{1, 50, 130} {
 		j := newJob(t, n)
 		before := emulator.Used(0)
-		ws := must.Get(b.NewWorkspace(context.Background(), j.x))(t)
-		must.Get(j.runIn(context.Background(), ws))(t)
+		ws := testcheck.Get(b.NewWorkspace(context.Background(), j.x))(t)
+		testcheck.Get(j.runIn(context.Background(), ws))(t)
 		// These are more test points than one block of cross-covariances holds.
 		many, numbers := &kernel.Points{N: 4100, D: 2, X: make([]float64, 8200)}, make([]float64, 4100)
-		must.Do(t, ws.Predict(context.Background(), j.prog, j.theta, j.y, many, numbers, numbers))
+		testcheck.Do(t, ws.Predict(context.Background(), j.prog, j.theta, j.y, many, numbers, numbers))
 		used, work, plan := emulator.Used(0)-before, ws.Work(), b.Plan(n, 2)
 		// The first job also allocates the workspace of cuSOLVER.
 		if work.Bytes > used || used-work.Bytes > 8192 || used+reserve > plan.DeviceBytes()+reserve/8 {
 			t.Errorf("n = %d: %d bytes counted, %d used, %d planned beside the reserve", n, work.Bytes, used, plan.DeviceBytes()-reserve)
 		}
-		must.Do(t, ws.Close())
+		testcheck.Do(t, ws.Close())
 		if w := ws.Work(); w.Bytes != 0 || w.MatrixBytes != 0 || w.Flops != work.Flops {
 			t.Errorf("after Close: %+v", w)
 		}
@@ -225,7 +225,7 @@ func TestNoRoomLater(t *testing.T) {
 	alpha, grad, diag := append([]float64(nil), j.y...), make([]float64, len(j.theta)), make([]float64, 300)
 	factor := func() {
 		t.Helper()
-		must.Do(t, errors.Join(ws.Fill(ctx, j.prog, j.theta, j.noise), ws.Factor(ctx)))
+		testcheck.Do(t, errors.Join(ws.Fill(ctx, j.prog, j.theta, j.noise), ws.Factor(ctx)))
 	}
 	middle := func() error {
 		return ws.Contract(ctx, testAdjoint(alpha, j.y, j.y), j.prog, j.theta, grad, diag)
@@ -236,7 +236,7 @@ func TestNoRoomLater(t *testing.T) {
 	}
 	factor()
 	// There is enough memory for a plain contraction.
-	must.Do(t, ws.Contract(ctx, device.Adjoint{Inv: 1, Outer: []float64{1, 1}, Vectors: make([]float64, 600)}, j.prog, j.theta, grad, diag))
+	testcheck.Do(t, ws.Contract(ctx, device.Adjoint{Inv: 1, Outer: []float64{1, 1}, Vectors: make([]float64, 600)}, j.prog, j.theta, grad, diag))
 	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
 	plan := b.Plan(300, 2)
 	// Four vectors, their sums of two blocks of 64 rows, and 512 numbers for each sum in each block.
@@ -283,8 +283,8 @@ func TestUnsupportedKernel(t *testing.T) {
 	}
 	check("Supports", b.Supports(prog))
 	j := newJob(t, 20)
-	must.Do(t, b.Supports(j.prog))
-	ws := must.Get(b.NewWorkspace(context.Background(), kernel.NewPoints(make([]float64, 5*columns), 5, columns)))(t)
+	testcheck.Do(t, b.Supports(j.prog))
+	ws := testcheck.Get(b.NewWorkspace(context.Background(), kernel.NewPoints(make([]float64, 5*columns), 5, columns)))(t)
 	defer ws.Close()
 	calls := emulator.Calls("cuMemAlloc_v2")
 	theta := slices.Repeat([]float64{1}, prog.NumParams)
@@ -293,7 +293,7 @@ func TestUnsupportedKernel(t *testing.T) {
 		t.Errorf("%d allocations by a Fill that is refused", more)
 	}
 	drivers := []device.Driver{Driver{}, cpu.Driver{}}
-	all, choice := must.Get2(device.Dispatch(context.Background(), device.Request{Workload: device.Workload{Program: prog}}, drivers))(t)
+	all, choice := testcheck.Get2(device.Dispatch(context.Background(), device.Request{Workload: device.Workload{Program: prog}}, drivers))(t)
 	defer mustClose(t, all[0])
 	if choice.Device != "cpu" || !strings.Contains(choice.Reason, "cuda:0 cannot evaluate the kernel") {
 		t.Errorf("auto takes %s because %s", choice.Device, choice.Reason)

@@ -7,7 +7,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestOpenLanes checks that a device is opened with as many lanes as the parts of a job use, as keep it busy and as fit in its
@@ -20,7 +20,7 @@ func TestOpenLanes(t *testing.T) {
 	open := func(n, parts int) []device.Backend {
 		t.Helper()
 		b, _, err := found.Open(t.Context(), device.Request{Device: "cuda:0", Workload: device.Workload{N: n, D: 2}, Parts: parts})
-		must.Do(t, err)
+		testcheck.Do(t, err)
 		return b
 	}
 	for _, c := range []struct{ n, parts, want int }{{60, 0, 1}, {60, 3, 3}, {0, 3, 1}, {1500, 100, 8}, {1990, 4, 4}} {
@@ -29,7 +29,7 @@ func TestOpenLanes(t *testing.T) {
 			t.Errorf("n = %d in %d parts: %d lanes, want %d", c.n, c.parts, len(b), c.want)
 		}
 		for _, one := range b {
-			must.Do(t, one.Close())
+			testcheck.Do(t, one.Close())
 		}
 	}
 	emulator.Order(t, 7)
@@ -41,7 +41,7 @@ func TestOpenLanes(t *testing.T) {
 	want := j.mustRun(t, on[0], nil)
 	atOnce(t, 3, []*job{j}, [][]float64{want}, on)
 	for _, b := range lanes {
-		must.Do(t, b.Close())
+		testcheck.Do(t, b.Close())
 	}
 	// With little memory there are fewer lanes.
 	one := defaultSizes.plan("cuda:0", 1500, 2).DeviceBytes()
@@ -51,12 +51,12 @@ func TestOpenLanes(t *testing.T) {
 		t.Errorf("%d lanes in the memory of five", len(few))
 	}
 	for _, b := range few {
-		must.Do(t, b.Close())
+		testcheck.Do(t, b.Close())
 	}
 	// The lanes end at one that cannot be opened.
 	emulator.SetMemory(0, 16<<30)
 	streams := emulator.Calls("cuStreamCreate")
-	must.Do(t, open(60, 1)[0].Close())
+	testcheck.Do(t, open(60, 1)[0].Close())
 	streams = emulator.Calls("cuStreamCreate") - streams // of a device; a lane has one
 	emulator.Inject(t, "cuStreamCreate", streams+2, 2)
 	fewer := open(60, 3)
@@ -64,6 +64,6 @@ func TestOpenLanes(t *testing.T) {
 		t.Errorf("%d lanes, although one cannot be opened", len(fewer))
 	}
 	for _, b := range slices.Backward(fewer) {
-		must.Do(t, b.Close())
+		testcheck.Do(t, b.Close())
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // atOnce runs jobs from several goroutines, each three times one after the other, in turn on some
@@ -60,7 +60,7 @@ func TestTwoDevices(t *testing.T) {
 	j := newJob(t, 130)
 	var on []device.DenseDevice
 	for i := range 2 {
-		b := must.Get(openDevice(fmt.Sprintf("cuda:%d", i)))(t)
+		b := testcheck.Get(openDevice(fmt.Sprintf("cuda:%d", i)))(t)
 		defer mustClose(t, b)
 		b.(*Device).sizes = smallSteps
 		on = append(on, b)

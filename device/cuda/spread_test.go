@@ -8,7 +8,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/waves"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestOperations counts the operations of a value with gradient, with room for U: they exceed n³ by little.
@@ -37,7 +37,7 @@ var aheadSteps = sizes{fill: 64, factor: 40, symm: 32, leaf: 16, panel: 64, gemm
 // TestAhead runs jobs whose factorization looks ahead.
 func TestAhead(t *testing.T) {
 	seeds := 1
-	if must.Long() {
+	if testcheck.Long() {
 		seeds = 3
 	}
 	besideInPlace(t, aheadSteps, seeds, 0, 65, 130, 321)
@@ -46,7 +46,7 @@ func TestAhead(t *testing.T) {
 // TestSpread runs jobs with U in a matrix of its own.
 func TestSpread(t *testing.T) {
 	seeds := 1
-	if must.Long() {
+	if testcheck.Long() {
 		seeds = 10
 	}
 	besideInPlace(t, spreadSteps, seeds, 4, 33, 130, 161)
@@ -117,13 +117,13 @@ func TestSpreadCleared(t *testing.T) {
 	j := newJob(t, 130)
 	want := j.mustRun(t, b, nil)
 	ws := j.workspace(t, b)
-	must.Do(t, ws.Form(t.Context(), j.prog, j.theta, j.noise))
+	testcheck.Do(t, ws.Form(t.Context(), j.prog, j.theta, j.noise))
 	emulator.Inject(t, "cuMemsetD8Async", 1, 2)
 	if ws.InverseDiagonal(t.Context(), make([]float64, 130)) == nil {
 		t.Fatal("no error")
 	}
 	emulator.Reset()
-	j.same(t, must.Get(j.runIn(t.Context(), ws))(t), want)
+	j.same(t, testcheck.Get(j.runIn(t.Context(), ws))(t), want)
 }
 
 // TestSettles cancels a factorization that looks ahead, on a device that works late, and uses the workspace at once.
@@ -135,7 +135,7 @@ func TestSettles(t *testing.T) {
 	want := j.mustRun(t, b, nil)
 	ws := j.workspace(t, b)
 	seeds := 8
-	if must.Long() {
+	if testcheck.Long() {
 		seeds = 60
 	}
 	for seed := range seeds {
@@ -145,8 +145,8 @@ func TestSettles(t *testing.T) {
 			t.Fatalf("order %d: not cancelled", seed)
 		}
 		l := make([]float64, 321*321)
-		must.Do(t, ws.Form(t.Context(), j.prog, j.theta, j.noise))
-		must.Do(t, ws.ReadFactor(0, 321, l))
+		testcheck.Do(t, ws.Form(t.Context(), j.prog, j.theta, j.noise))
+		testcheck.Do(t, ws.ReadFactor(0, 321, l))
 		if !slices.Equal(l, want[len(want)-len(l):]) {
 			t.Errorf("order %d: another factor after a cancelled one", seed)
 		}

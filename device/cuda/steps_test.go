@@ -12,7 +12,7 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/waves"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // eachSteps runs a test with each kind of steps.
@@ -35,7 +35,7 @@ func (s *sequence) contract(ws device.DenseWorkspace, alpha []float64) []float64
 	s.t.Helper()
 	grad, diag := make([]float64, len(s.theta)), make([]float64, s.x.N)
 	adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}
-	must.Do(s.t, ws.Contract(s.t.Context(), adj, s.prog, s.theta, grad, diag))
+	testcheck.Do(s.t, ws.Contract(s.t.Context(), adj, s.prog, s.theta, grad, diag))
 	return append(grad, diag...)
 }
 
@@ -43,7 +43,7 @@ func (s *sequence) contract(ws device.DenseWorkspace, alpha []float64) []float64
 func (s *sequence) check(what string, alpha []float64) {
 	s.t.Helper()
 	fresh := s.workspace(s.t, s.b)
-	must.Do(s.t, fresh.Form(s.t.Context(), s.prog, s.theta, s.noise))
+	testcheck.Do(s.t, fresh.Form(s.t.Context(), s.prog, s.theta, s.noise))
 	if !slices.Equal(s.contract(s.ws, alpha), s.contract(fresh, alpha)) {
 		s.t.Errorf("n = %d, %s: the contraction differs from a new workspace's", s.x.N, what)
 	}
@@ -52,7 +52,7 @@ func (s *sequence) check(what string, alpha []float64) {
 func (s *sequence) solved(b []float64) []float64 {
 	s.t.Helper()
 	x := slices.Clone(b)
-	must.Do(s.t, s.ws.Solve(s.t.Context(), x, 1))
+	testcheck.Do(s.t, s.ws.Solve(s.t.Context(), x, 1))
 	return x
 }
 
@@ -60,7 +60,7 @@ func (s *sequence) solved(b []float64) []float64 {
 func TestSequences(t *testing.T) {
 	emulator.Check(t)
 	sizesOf := []int{1, 65, 130}
-	if must.Long() {
+	if testcheck.Long() {
 		sizesOf = []int{1, 63, 64, 65, 130}
 	}
 	eachSteps(t, func(t *testing.T, steps sizes) {
@@ -70,11 +70,11 @@ func TestSequences(t *testing.T) {
 			s := &sequence{newJob(t, n), t, b, nil}
 			ctx := t.Context()
 			s.ws = s.workspace(t, b)
-			must.Do(t, s.ws.Fill(ctx, s.prog, s.theta, s.noise))
+			testcheck.Do(t, s.ws.Fill(ctx, s.prog, s.theta, s.noise))
 			if _, _, err := s.ws.LogDet(); !errors.Is(err, device.ErrStage) {
 				t.Errorf("LogDet after Fill: %v", err)
 			}
-			must.Do(t, s.ws.Factor(ctx))
+			testcheck.Do(t, s.ws.Factor(ctx))
 			other := s.many[:n]
 			alpha := s.solved(s.y)
 			s.check("α", alpha)
@@ -83,10 +83,10 @@ func TestSequences(t *testing.T) {
 			second := s.solved(other)
 			s.check("α after another solution", alpha)
 			s.check("the other solution", second)
-			must.Do(t, s.ws.Predict(ctx, s.prog, s.theta, s.y, s.xs, make([]float64, s.xs.N), nil))
+			testcheck.Do(t, s.ws.Predict(ctx, s.prog, s.theta, s.y, s.xs, make([]float64, s.xs.N), nil))
 			s.check("a solution after a prediction", second)
 			s.solved(s.y)
-			must.Do(t, s.ws.Whiten(ctx, slices.Clone(other), 1, false))
+			testcheck.Do(t, s.ws.Whiten(ctx, slices.Clone(other), 1, false))
 			s.check("α after a whitening", alpha)
 			written(s, alpha)
 		}
@@ -96,19 +96,19 @@ func TestSequences(t *testing.T) {
 // written writes the factor of the sequence to a workspace with another one.
 func written(s *sequence, alpha []float64) {
 	n, ctx, l := s.x.N, s.t.Context(), make([]float64, s.x.N*s.x.N)
-	must.Do(s.t, s.ws.ReadFactor(0, n, l))
+	testcheck.Do(s.t, s.ws.ReadFactor(0, n, l))
 	want, _, _ := s.ws.LogDet()
 	ws := s.workspace(s.t, s.b)
-	must.Do(s.t, ws.Form(ctx, s.prog, s.theta, []float64{7}))
+	testcheck.Do(s.t, ws.Form(ctx, s.prog, s.theta, []float64{7}))
 	if other, _, err := ws.LogDet(); err != nil || other == want {
 		s.t.Errorf("n = %d: log-determinant %v, error %v, with more noise", n, other, err)
 	}
-	must.Do(s.t, ws.WriteFactor(0, n, l))
+	testcheck.Do(s.t, ws.WriteFactor(0, n, l))
 	if got, _, err := ws.LogDet(); err != nil || got != want {
 		s.t.Errorf("n = %d: log-determinant %v of a written factor, error %v; want %v", n, got, err, want)
 	}
 	x := slices.Clone(s.y)
-	must.Do(s.t, ws.Solve(ctx, x, 1))
+	testcheck.Do(s.t, ws.Solve(ctx, x, 1))
 	if !slices.Equal(x, alpha) || !slices.Equal(s.contract(ws, alpha), s.contract(s.ws, alpha)) {
 		s.t.Errorf("n = %d: other results with a written factor", n)
 	}
@@ -119,7 +119,7 @@ func written(s *sequence, alpha []float64) {
 func TestFaultsOfSteps(t *testing.T) {
 	emulator.Check(t)
 	n := 65
-	if must.Long() {
+	if testcheck.Long() {
 		n = 90
 	}
 	for name, s := range map[string]sizes{"spread": spreadSteps, "ahead": aheadSteps, "lockstep": defaultSizes} {
@@ -147,10 +147,10 @@ func TestFaultsOfSteps(t *testing.T) {
 						t.Fatalf("call %d: error %v, made %v", k, err, !done)
 					}
 					if ws != nil {
-						j.same(t, must.Get(j.runIn(t.Context(), ws))(t), want)
-						must.Do(t, ws.Close())
+						j.same(t, testcheck.Get(j.runIn(t.Context(), ws))(t), want)
+						testcheck.Do(t, ws.Close())
 					}
-					if must.Long() || ws == nil {
+					if testcheck.Long() || ws == nil {
 						j.mustRun(t, again, want)
 					}
 					mustClose(t, again)
@@ -172,7 +172,7 @@ func TestTracks(t *testing.T) {
 		emulator.Order(t, 1+seed)
 		got := make([]float64, n*n*count)
 		q := &queue{gpu: b.gpu, ctx: context.Background(), meter: &device.Meter{}, limit: 1e12}
-		must.Do(t, b.gpu.do(func() error {
+		testcheck.Do(t, b.gpu.do(func() error {
 			q.local(func(m *memory) {
 				var in, out buffer
 				q.need(m, &in, n*n*count)

@@ -11,7 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestNotPositiveDefinite expects the order of the failing minor, in any block of the
@@ -27,7 +27,7 @@ func notPositiveDefinite(t *testing.T, steps sizes) {
 	b.sizes = steps
 	ctx := context.Background()
 	ws := j.workspace(t, b)
-	want := must.Get(j.runIn(ctx, ws))(t)
+	want := testcheck.Get(j.runIn(ctx, ws))(t)
 	block := int(smallSteps.factor)
 	for _, row := range []int{0, 1, block - 1, block, block + 1, 2*block - 1, 2 * block, 3 * block, n - 1} {
 		noise := make([]float64, n)
@@ -36,7 +36,7 @@ func notPositiveDefinite(t *testing.T, steps sizes) {
 		}
 		for _, bad := range []float64{-10, math.NaN()} {
 			noise[row] = bad
-			must.Do(t, ws.Fill(ctx, j.prog, j.theta, noise))
+			testcheck.Do(t, ws.Fill(ctx, j.prog, j.theta, noise))
 			err := ws.Factor(ctx)
 			var npd *device.NotPDError
 			var notFinite *device.NonFiniteError
@@ -51,7 +51,7 @@ func notPositiveDefinite(t *testing.T, steps sizes) {
 			}
 		}
 	}
-	got := must.Get(j.runIn(ctx, ws))(t)
+	got := testcheck.Get(j.runIn(ctx, ws))(t)
 	j.same(t, got, want)
 }
 
@@ -86,12 +86,12 @@ func cancelAnywhere(t *testing.T, steps sizes) {
 	ws := j.workspace(t, b)
 	const many = 1 << 20
 	polls := many
-	want := must.Get(j.runIn(limited{context.Background(), &polls}, ws))(t)
+	want := testcheck.Get(j.runIn(limited{context.Background(), &polls}, ws))(t)
 	polls = many - polls
 	seen := map[string]int{}
 	step := 7
 	for k := 0; ; k += step {
-		if must.Long() || k > polls-12 {
+		if testcheck.Long() || k > polls-12 {
 			step = 1
 		}
 		left := k
@@ -112,7 +112,7 @@ func cancelAnywhere(t *testing.T, steps sizes) {
 			t.Fatalf("LogDet after it: %v", err)
 		}
 		if k%(9*step) == 0 {
-			got := must.Get(j.runIn(context.Background(), ws))(t)
+			got := testcheck.Get(j.runIn(context.Background(), ws))(t)
 			j.same(t, got, want)
 		}
 	}
@@ -138,7 +138,7 @@ func TestProgress(t *testing.T) {
 		}
 		last[p.Stage] = p
 	})
-	must.Get(j.runIn(context.Background(), ws))(t)
+	testcheck.Get(j.runIn(context.Background(), ws))(t)
 	for _, stage := range []string{"factor", "gradient", "predict"} {
 		if p := last[stage]; !(p.Done > 0.999*p.Total) || p.Total == 0 {
 			t.Errorf("%s ends at %+v", stage, p)
@@ -164,7 +164,7 @@ func TestResidualOfLastFill(t *testing.T) {
 	if _, err := w.Residual(ctx); !errors.Is(err, device.ErrStage) {
 		t.Errorf("before Factor: error %v", err)
 	}
-	must.Do(t, ws.WriteFactor(0, 90, l))
+	testcheck.Do(t, ws.WriteFactor(0, 90, l))
 	if _, err := w.Residual(ctx); !errors.Is(err, device.ErrStage) {
 		t.Errorf("of a factor that was read: error %v", err)
 	}
@@ -173,11 +173,11 @@ func TestResidualOfLastFill(t *testing.T) {
 	}
 	predict := func() {
 		t.Helper()
-		must.Do(t, ws.Predict(ctx, other.prog, other.theta, other.y, other.xs, mean, nil))
+		testcheck.Do(t, ws.Predict(ctx, other.prog, other.theta, other.y, other.xs, mean, nil))
 	}
 	fill := func(noise float64) {
 		t.Helper()
-		must.Do(t, ws.Fill(ctx, j.prog, j.theta, []float64{noise}))
+		testcheck.Do(t, ws.Fill(ctx, j.prog, j.theta, []float64{noise}))
 		predict()
 	}
 	fill(-10)
@@ -185,14 +185,14 @@ func TestResidualOfLastFill(t *testing.T) {
 		t.Errorf("error %v, want a NotPDError", err)
 	}
 	fill(0.1)
-	must.Do(t, ws.Factor(ctx))
+	testcheck.Do(t, ws.Factor(ctx))
 	predict()
 	if r, err := w.Residual(ctx); err != nil || !(r < 1e-11) || r == 0 {
 		t.Errorf("residual %v, error %v", r, err)
 	}
-	must.Do(t, ws.ReadFactor(60, 61, l))
+	testcheck.Do(t, ws.ReadFactor(60, 61, l))
 	l[30] += 0.1
-	must.Do(t, ws.WriteFactor(60, 61, l))
+	testcheck.Do(t, ws.WriteFactor(60, 61, l))
 	w.stage = stageFactored
 	if r, err := w.Residual(ctx); err != nil || !(r > 1e-6) {
 		t.Errorf("residual %v of a wrong factor, error %v", r, err)
@@ -228,7 +228,7 @@ func wantLost(t *testing.T, what string, err error) {
 func TestLostAtEachCall(t *testing.T) {
 	j, want := reference(t, 90)
 	step := 7 // no divisor of the number of codes
-	if must.Long() {
+	if testcheck.Long() {
 		step = 1
 	}
 	for k := 1; ; k += step {

@@ -13,16 +13,16 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/devicetest"
 	"gpfit/device/tiling"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
 // bankOn returns a bank, which the test closes at its end. Its products leave out zeros in blocks of 8.
 func bankOn(t testing.TB, b *Device, x *kernel.Points, order, slots int, host []float64) *tileBank {
 	t.Helper()
-	bank := must.Get(b.NewTileBank(context.Background(), x, order, slots, host))(t).(*tileBank)
+	bank := testcheck.Get(b.NewTileBank(context.Background(), x, order, slots, host))(t).(*tileBank)
 	bank.width = 8
-	t.Cleanup(func() { must.Do(t, bank.Close()) })
+	t.Cleanup(func() { testcheck.Do(t, bank.Close()) })
 	return bank
 }
 
@@ -36,7 +36,7 @@ func TestConformanceTiles(t *testing.T) {
 // TestConformanceTilesLate does so on a device whose streams work late and in random order.
 func TestConformanceTilesLate(t *testing.T) {
 	needDevice(t)
-	if realDevice != "" || !must.Long() {
+	if realDevice != "" || !testcheck.Long() {
 		t.Skip("TestTilesLate has a sample of this; GPFIT_LONG=1 runs it")
 	}
 	if !emulator.Rerun(t, emulator.Config{Order: 11}) {
@@ -94,11 +94,11 @@ func TestTileProducts(t *testing.T) {
 				numbers(func(i, j int) bool { return matters(p.UpperB, i, j) }),
 			}
 			for slot, v := range in {
-				must.Do(t, bank.Write(0, slot, order, v, order))
+				testcheck.Do(t, bank.Write(0, slot, order, v, order))
 			}
-			must.Do(t, bank.Multiply(0, p))
+			testcheck.Do(t, bank.Multiply(0, p))
 			got := make([]float64, order*order)
-			must.Do(t, bank.Read(0, p.C, rows, got, order))
+			testcheck.Do(t, bank.Read(0, p.C, rows, got, order))
 			for i := range rows {
 				for j := range order {
 					want := 0.0
@@ -129,7 +129,7 @@ func TestTileProducts(t *testing.T) {
 
 // tileWork counts the operations that the product of two tiles of an order takes, by the calls of the library.
 func tileWork(t *testing.T, bank *tileBank, p tiling.Product) (flops float64) {
-	for _, c := range emulator.Record(t, func() { must.Do(t, bank.Multiply(0, p)); must.Do(t, bank.Wait(0)) }) {
+	for _, c := range emulator.Record(t, func() { testcheck.Do(t, bank.Multiply(0, p)); testcheck.Do(t, bank.Wait(0)) }) {
 		flops += 2 * float64(c.M) * float64(c.N) * float64(c.K)
 	}
 	return flops
@@ -193,7 +193,7 @@ func TestTilesLate(t *testing.T) {
 			j := newJob(t, 61)
 			want := newGrid(t, j, 16, on[0]).evaluate()
 			seeds := 4
-			if must.Long() {
+			if testcheck.Long() {
 				seeds = 40
 			}
 			for seed := range seeds {
@@ -222,15 +222,15 @@ func TestTilesLate(t *testing.T) {
 func streamTiles(t testing.TB, bank *tileBank, in, out []float64, count int) {
 	size := len(in) / count
 	tile := func(v []float64, k int) []float64 { return v[k*size : (k+1)*size] }
-	must.Do(t, bank.Load(0, 0, tile(in, 0)))
+	testcheck.Do(t, bank.Load(0, 0, tile(in, 0)))
 	for k := range count {
 		a, c := 1+k%3, 4+k%2
-		must.Do(t, bank.Load(0, a, tile(in, k)))
-		must.Do(t, bank.Multiply(0, tiling.Product{C: c, A: a, B: 0}))
-		must.Do(t, bank.Multiply(0, tiling.Product{C: c, A: a, B: a, Mode: tiling.Add}))
-		must.Do(t, bank.Store(0, c, tile(out, k)))
+		testcheck.Do(t, bank.Load(0, a, tile(in, k)))
+		testcheck.Do(t, bank.Multiply(0, tiling.Product{C: c, A: a, B: 0}))
+		testcheck.Do(t, bank.Multiply(0, tiling.Product{C: c, A: a, B: a, Mode: tiling.Add}))
+		testcheck.Do(t, bank.Store(0, c, tile(out, k)))
 	}
-	must.Do(t, bank.Wait(0))
+	testcheck.Do(t, bank.Wait(0))
 }
 
 // TestTileStreams passes tiles through a bank whose streams work late, in page-locked memory of the host and in other memory.
@@ -289,25 +289,25 @@ func TestTileClose(t *testing.T) {
 		first, second := bankOn(t, a, x, order, 4, memory), bankOn(t, b, x, order, 4, memory)
 		tile := func(k int) []float64 { return memory[k*size : (k+1)*size] }
 		for range 3 {
-			must.Do(t, first.Load(0, 0, tile(0)))
-			must.Do(t, first.Load(0, 1, tile(1)))
-			must.Do(t, first.Multiply(0, tiling.Product{C: 2, A: 0, B: 1}))
+			testcheck.Do(t, first.Load(0, 0, tile(0)))
+			testcheck.Do(t, first.Load(0, 1, tile(1)))
+			testcheck.Do(t, first.Multiply(0, tiling.Product{C: 2, A: 0, B: 1}))
 		}
-		must.Do(t, second.Copy(0, 1, first, 2))
-		must.Do(t, first.Copy(0, 3, first, 2))
-		must.Do(t, first.Store(0, 3, tile(2)))
-		must.Do(t, first.Close())
-		must.Do(t, first.Close())
+		testcheck.Do(t, second.Copy(0, 1, first, 2))
+		testcheck.Do(t, first.Copy(0, 3, first, 2))
+		testcheck.Do(t, first.Store(0, 3, tile(2)))
+		testcheck.Do(t, first.Close())
+		testcheck.Do(t, first.Close())
 		if first.Load(0, 0, tile(0)) == nil || second.Copy(0, 1, first, 2) == nil {
 			t.Error("a closed bank takes calls")
 		}
-		must.Do(t, second.Multiply(0, tiling.Product{C: 2, A: 1, B: 1}))
-		must.Do(t, second.Store(0, 1, tile(3)))
-		must.Do(t, second.Wait(0))
+		testcheck.Do(t, second.Multiply(0, tiling.Product{C: 2, A: 1, B: 1}))
+		testcheck.Do(t, second.Store(0, 1, tile(3)))
+		testcheck.Do(t, second.Wait(0))
 		if !slices.Equal(tile(2), tile(3)) {
 			t.Error("other numbers in the copy")
 		}
-		must.Do(t, second.Close())
+		testcheck.Do(t, second.Close())
 		for i := range 2 {
 			if now := emulator.Used(i); now != used[i] {
 				t.Errorf("%d bytes of device %d are left", now-used[i], i)
@@ -325,8 +325,8 @@ func TestTileMemory(t *testing.T) {
 		before := emulator.Used(0)
 		tile, rest := b.TileSpace(j.x.N, j.x.D, order)
 		bank := bankOn(t, b, j.x, order, slots, nil)
-		must.Do(t, bank.Bind(tiling.Binding{Program: j.prog, Theta: j.theta, Noise: j.noise, Adjoint: &device.Adjoint{Inv: 0.5, Outer: []float64{1}, Vectors: j.y}}))
-		must.Do(t, bank.Write(0, 0, order, make([]float64, order*order), order))
+		testcheck.Do(t, bank.Bind(tiling.Binding{Program: j.prog, Theta: j.theta, Noise: j.noise, Adjoint: &device.Adjoint{Inv: 0.5, Outer: []float64{1}, Vectors: j.y}}))
+		testcheck.Do(t, bank.Write(0, 0, order, make([]float64, order*order), order))
 		if used, plan := emulator.Used(0)-before, int64(slots)*tile+rest-reserve/2; used > plan || used < int64(slots)*tile {
 			t.Errorf("%d slots use %d bytes, planned %d", slots, used, plan)
 		}
@@ -372,8 +372,8 @@ func TestTileMinors(t *testing.T) {
 				a[i*order+i] = 2
 			}
 			a[row*order+row] = bad
-			must.Do(t, bank.Write(0, 0, order, a, order))
-			if minor := must.Get(bank.Factor(0, 0, make([]float64, order)))(t); minor != row+1 {
+			testcheck.Do(t, bank.Write(0, 0, order, a, order))
+			if minor := testcheck.Get(bank.Factor(0, 0, make([]float64, order)))(t); minor != row+1 {
 				t.Errorf("%v in row %d: minor %d", bad, row, minor)
 			}
 		}

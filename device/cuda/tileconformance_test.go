@@ -10,7 +10,7 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/devicetest"
 	"gpfit/device/devicetest/methodtest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 	"gpfit/method/tiles"
@@ -31,7 +31,7 @@ func smallCards(t *testing.T, count, n, order int) (on []device.Device) {
 // tilesOn returns the method on devices.
 func tilesOn(t *testing.T, order int, on ...device.Device) device.Backend {
 	t.Helper()
-	return must.Get(tiles.Method{Order: order}.Backends(on))(t)[0]
+	return testcheck.Get(tiles.Method{Order: order}.Backends(on))(t)[0]
 }
 
 // TestConformanceOfTiles runs the suite of methods on several devices, in whose memory the suite's largest matrix does not fit.
@@ -39,7 +39,7 @@ func TestConformanceOfTiles(t *testing.T) {
 	emulator.Need(t)
 	t.Parallel()
 	counts := []int{2}
-	if must.Long() {
+	if testcheck.Long() {
 		counts = []int{1, 2, 4}
 	}
 	for _, count := range counts {
@@ -61,7 +61,7 @@ func TestTilesAgainstDense(t *testing.T) {
 	t.Parallel()
 	texts := []string{"rbf(ard) + matern12*rq(dims=1)", "periodic(ard)*rbf(dims=1) + constant", "linear(dims=0)*cosine(dims=1) + rbf"}
 	sizes := map[int][]string{97: texts, 500: texts[:1]}
-	if must.Long() {
+	if testcheck.Long() {
 		sizes = map[int][]string{97: texts, 500: texts, 1000: texts, 3000: texts[:1]}
 	}
 	for n, texts := range sizes {
@@ -97,7 +97,7 @@ func compareTiles(t *testing.T, p *methodtest.Instance, order int) {
 	const valueTolerance, gradientTolerance = 1e-13, 1e-12
 	likelihood := func(b device.Backend) (value, size float64, gradient []float64) {
 		logDet, fit, gradient, err := methodtest.Likelihood(t, b, p)
-		must.Do(t, err)
+		testcheck.Do(t, err)
 		return (logDet + fit) / 2, (math.Abs(logDet) + math.Abs(fit)) / 2, gradient
 	}
 	emulator.SetMemory(0, 1<<30)

@@ -11,7 +11,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/tiling"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // tileStep is a call on a bank. Its results are added to a list.
@@ -122,8 +122,8 @@ func TestTileFaults(t *testing.T) {
 	j, host := newJob(t, 27), tileHost()
 	d := checked(t)
 	first, want, err := runTiles(j, d, host)
-	must.Do(t, err)
-	must.Do(t, first.Close())
+	testcheck.Do(t, err)
+	testcheck.Do(t, first.Close())
 	for entry, code := range map[string]int{
 		"cuMemAlloc_v2": 2, "cuLaunchKernel": 2, "cublasDgemm_v2_64": 3, "cublasDtrsm_v2_64": 3, "cusolverDnXpotrf": 2, "cuMemcpyHtoDAsync_v2": 2,
 		"cuMemcpyDtoHAsync_v2": 2, "cuMemcpyDtoDAsync_v2": 2, "cuMemcpy2DAsync_v2": 2, "cuMemsetD8Async": 2, "cuStreamWaitEvent": 2, "cuEventRecord": 2,
@@ -147,12 +147,12 @@ func TestTileFaults(t *testing.T) {
 				seen = k
 				if bank == nil {
 					bank, _, err = runTiles(j, d, host)
-					must.Do(t, err)
+					testcheck.Do(t, err)
 				}
 				if again, err := runSteps(j, bank, host); err != nil || !slices.Equal(again, want) {
 					t.Fatalf("call %d: after it error %v, or other results", k, err)
 				}
-				must.Do(t, bank.Close())
+				testcheck.Do(t, bank.Close())
 				if now := emulator.Used(0); now != used {
 					t.Fatalf("call %d: %d bytes are left", k, now-used)
 				}
@@ -178,7 +178,7 @@ func TestTileLockFails(t *testing.T) {
 			emulator.Inject(t, "cuMemHostRegister_v2", 1, code)
 		}
 		bank, out, err := runTiles(j, d, host)
-		must.Do(t, err)
+		testcheck.Do(t, err)
 		if emulator.Calls("cuMemHostRegister_v2") != 1 {
 			t.Error("the memory is not locked")
 		}
@@ -188,7 +188,7 @@ func TestTileLockFails(t *testing.T) {
 		if !slices.Equal(out, want) {
 			t.Errorf("code %d: other results", code)
 		}
-		must.Do(t, bank.Close())
+		testcheck.Do(t, bank.Close())
 	}
 }
 
@@ -198,18 +198,18 @@ func TestTileLost(t *testing.T) {
 	j, host := newJob(t, 27), tileHost()
 	emulator.Need(t)
 	step := 5
-	if must.Long() {
+	if testcheck.Long() {
 		step = 1
 	}
 	for _, order := range []int{0, 3} {
 		for k := 1; ; k += step {
 			emulator.Reset()
 			emulator.Order(t, order)
-			d := must.Get(open(0))(t)
+			d := testcheck.Get(open(0))(t)
 			emulator.Inject(t, "*", k, 700)
 			bank, _, err := runTiles(j, d, host)
 			if err == nil && order == 0 {
-				must.Do(t, bank.Close())
+				testcheck.Do(t, bank.Close())
 				mustClose(t, d)
 				break
 			}
@@ -217,7 +217,7 @@ func TestTileLost(t *testing.T) {
 				err = bank.Wait(0)
 			}
 			if err == nil {
-				must.Do(t, bank.Close())
+				testcheck.Do(t, bank.Close())
 				mustClose(t, d)
 				break
 			}
@@ -227,7 +227,7 @@ func TestTileLost(t *testing.T) {
 					wantLost(t, s.name+" after it", s.call(bank, func(...float64) {}))
 				}
 				wantLost(t, "wait after it", bank.Wait(0))
-				must.Do(t, bank.Close())
+				testcheck.Do(t, bank.Close())
 			}
 			_, err = d.NewTileBank(context.Background(), j.x, stepOrder, 1, nil)
 			wantLost(t, "another bank", err)
@@ -246,26 +246,26 @@ func TestTileLostNeighbour(t *testing.T) {
 	for _, order := range []int{0, 1, 2, 3} {
 		emulator.Order(t, order)
 		x := newJob(t, 50).x
-		lostOne, other := must.Get(open(0))(t), must.Get(open(1))(t)
-		a := must.Get(lostOne.NewTileBank(t.Context(), x, stepOrder, 4, nil))(t).(*tileBank)
-		b := must.Get(other.NewTileBank(t.Context(), x, stepOrder, 4, nil))(t).(*tileBank)
+		lostOne, other := testcheck.Get(open(0))(t), testcheck.Get(open(1))(t)
+		a := testcheck.Get(lostOne.NewTileBank(t.Context(), x, stepOrder, 4, nil))(t).(*tileBank)
+		b := testcheck.Get(other.NewTileBank(t.Context(), x, stepOrder, 4, nil))(t).(*tileBank)
 		ones := slices.Repeat([]float64{1}, stepOrder*stepOrder)
-		must.Do(t, a.Write(0, 0, stepOrder, ones, stepOrder))
-		must.Do(t, b.Write(0, 0, stepOrder, ones, stepOrder))
-		must.Do(t, b.Copy(0, 1, a, 0))
-		must.Do(t, a.Copy(0, 1, b, 0))
+		testcheck.Do(t, a.Write(0, 0, stepOrder, ones, stepOrder))
+		testcheck.Do(t, b.Write(0, 0, stepOrder, ones, stepOrder))
+		testcheck.Do(t, b.Copy(0, 1, a, 0))
+		testcheck.Do(t, a.Copy(0, 1, b, 0))
 		emulator.Inject(t, "cublasDgemm_v2_64", 1, 700)
 		wantLost(t, "product", a.Multiply(0, tiling.Product{C: 2, A: 0, B: 0}))
 		wantLost(t, "copy", b.Copy(0, 2, a, 0))
-		must.Do(t, b.Write(0, 0, stepOrder, ones, stepOrder)) // which the lost device copied
-		must.Do(t, b.Multiply(0, tiling.Product{C: 2, A: 0, B: 0}))
+		testcheck.Do(t, b.Write(0, 0, stepOrder, ones, stepOrder)) // which the lost device copied
+		testcheck.Do(t, b.Multiply(0, tiling.Product{C: 2, A: 0, B: 0}))
 		got := make([]float64, stepOrder)
-		must.Do(t, b.Read(0, 2, 1, got, stepOrder))
+		testcheck.Do(t, b.Read(0, 2, 1, got, stepOrder))
 		if got[3] != stepOrder {
 			t.Errorf("the other device computes %v", got)
 		}
-		must.Do(t, a.Close())
-		must.Do(t, b.Close())
+		testcheck.Do(t, a.Close())
+		testcheck.Do(t, b.Close())
 		mustClose(t, lostOne)
 		mustClose(t, other)
 		emulator.Reset()
@@ -282,7 +282,7 @@ func TestTileGoroutines(t *testing.T) {
 	banks := []*tileBank{bankOn(t, openBare(t, 0), x, stepOrder, 6, nil), bankOn(t, openBare(t, 1), x, stepOrder, 6, nil)}
 	for k, b := range banks {
 		for slot := range 2 {
-			must.Do(t, b.Write(0, slot, stepOrder, slices.Repeat([]float64{float64(1 + 2*k + slot)}, stepOrder*stepOrder), stepOrder))
+			testcheck.Do(t, b.Write(0, slot, stepOrder, slices.Repeat([]float64{float64(1 + 2*k + slot)}, stepOrder*stepOrder), stepOrder))
 		}
 	}
 	var wg sync.WaitGroup

@@ -7,7 +7,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/tiling"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -62,19 +62,19 @@ func (g *grid) on(bank, i, j int) int {
 	}
 	slot := g.turn[bank] % scratch
 	g.turn[bank]++
-	must.Do(g.t, g.banks[bank].Copy(0, slot, g.banks[p.bank], p.slot))
+	testcheck.Do(g.t, g.banks[bank].Copy(0, slot, g.banks[p.bank], p.slot))
 	return slot
 }
 
 // product is a product for a tile at p.
 func (g *grid) product(p tilePlace, a, b [2]int, more tiling.Product) {
 	more.C, more.A, more.B = p.slot, g.on(p.bank, a[0], a[1]), g.on(p.bank, b[0], b[1])
-	must.Do(g.t, g.banks[p.bank].Multiply(0, more))
+	testcheck.Do(g.t, g.banks[p.bank].Multiply(0, more))
 }
 
 func (g *grid) bind(adj *device.Adjoint) {
 	for _, b := range g.banks {
-		must.Do(g.t, b.Bind(tiling.Binding{Program: g.prog, Theta: g.theta, Noise: g.noise, Adjoint: adj}))
+		testcheck.Do(g.t, b.Bind(tiling.Binding{Program: g.prog, Theta: g.theta, Noise: g.noise, Adjoint: adj}))
 	}
 }
 
@@ -86,7 +86,7 @@ func (g *grid) factor() (logDet float64) {
 		for i := j; i < g.tiles; i++ {
 			p := g.take(i, j)
 			b := g.banks[p.bank]
-			must.Do(g.t, b.Fill(0, p.slot, i, j))
+			testcheck.Do(g.t, b.Fill(0, p.slot, i, j))
 			half := tiling.Whole
 			if i == j {
 				half = tiling.Lower
@@ -96,10 +96,10 @@ func (g *grid) factor() (logDet float64) {
 			}
 			g.at[[2]int{i, j}] = p
 			if i > j {
-				must.Do(g.t, b.Solve(0, p.slot, g.on(p.bank, j, j), 0))
+				testcheck.Do(g.t, b.Solve(0, p.slot, g.on(p.bank, j, j), 0))
 				continue
 			}
-			if minor := must.Get(b.Factor(0, p.slot, diagonal))(g.t); minor != 0 {
+			if minor := testcheck.Get(b.Factor(0, p.slot, diagonal))(g.t); minor != 0 {
 				g.t.Fatalf("minor %d", minor)
 			}
 			for _, v := range diagonal {
@@ -119,7 +119,7 @@ func (g *grid) solve(b []float64, m int) []float64 {
 	}
 	step := func(op tiling.Substitution, i, j, in, out int) {
 		p := g.at[[2]int{i, j}]
-		must.Do(g.t, g.banks[p.bank].Substitute(0, op, p.slot, y[in*g.order:], y[out*g.order:], ld, m))
+		testcheck.Do(g.t, g.banks[p.bank].Substitute(0, op, p.slot, y[in*g.order:], y[out*g.order:], ld, m))
 	}
 	for i := range g.tiles {
 		for k := range i {
@@ -151,12 +151,12 @@ func (g *grid) reduction(xs *kernel.Points) []float64 {
 	for first := 0; first < xs.N; first += rows {
 		m := min(rows, xs.N-first)
 		for j := range g.tiles {
-			must.Do(g.t, b.Cross(0, w[j], xs, first, m, j))
+			testcheck.Do(g.t, b.Cross(0, w[j], xs, first, m, j))
 			for k := range j {
-				must.Do(g.t, b.Multiply(0, tiling.Product{C: w[j], A: w[k], B: g.on(bank, j, k), Mode: tiling.Subtract, Rows: m}))
+				testcheck.Do(g.t, b.Multiply(0, tiling.Product{C: w[j], A: w[k], B: g.on(bank, j, k), Mode: tiling.Subtract, Rows: m}))
 			}
-			must.Do(g.t, b.Solve(0, w[j], g.on(bank, j, j), m))
-			must.Do(g.t, b.SquaredNorms(0, w[j], m, sums[first:first+m]))
+			testcheck.Do(g.t, b.Solve(0, w[j], g.on(bank, j, j), m))
+			testcheck.Do(g.t, b.SquaredNorms(0, w[j], m, sums[first:first+m]))
 		}
 	}
 	for _, slot := range w {
@@ -177,12 +177,12 @@ func (g *grid) invert() {
 				}
 				g.product(p, [2]int{j, k}, [2]int{i, k}, tiling.Product{Mode: mode, UpperA: k == j})
 			}
-			must.Do(g.t, g.banks[p.bank].Solve(0, p.slot, g.on(p.bank, i, i), 0))
+			testcheck.Do(g.t, g.banks[p.bank].Solve(0, p.slot, g.on(p.bank, i, i), 0))
 			g.release(g.at[[2]int{i, j}])
 			g.at[[2]int{j, i}] = p
 		}
 		p, l := g.take(i, i), g.at[[2]int{i, i}]
-		must.Do(g.t, g.banks[p.bank].Invert(0, p.slot, g.on(p.bank, i, i)))
+		testcheck.Do(g.t, g.banks[p.bank].Invert(0, p.slot, g.on(p.bank, i, i)))
 		g.release(l)
 		g.at[[2]int{i, i}] = p
 	}
@@ -206,7 +206,7 @@ func (g *grid) contract(adj device.Adjoint) (grad, diag []float64) {
 				}
 				g.product(p, [2]int{j, k}, [2]int{i, k}, tiling.Product{Mode: mode, UpperA: k == j, UpperB: k == i, Half: half})
 			}
-			must.Do(g.t, g.banks[p.bank].Contract(0, p.slot, j, i, grad, part))
+			testcheck.Do(g.t, g.banks[p.bank].Contract(0, p.slot, j, i, grad, part))
 			g.release(p)
 		}
 	}
@@ -226,15 +226,15 @@ func (g *grid) evaluate() (out []float64) {
 // dense returns the same results by the method dense.
 func (j *job) dense(t testing.TB, b *Device) (out []float64) {
 	ctx, ws := t.Context(), j.workspace(t, b)
-	must.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
+	testcheck.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
 	logDet, _, err := ws.LogDet()
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	alpha, many, mean, reduction := slices.Clone(j.y), slices.Clone(j.many), make([]float64, j.xs.N), make([]float64, j.xs.N)
-	must.Do(t, ws.Solve(ctx, alpha, 1))
-	must.Do(t, ws.Solve(ctx, many, len(many)/j.x.N))
-	must.Do(t, ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction))
+	testcheck.Do(t, ws.Solve(ctx, alpha, 1))
+	testcheck.Do(t, ws.Solve(ctx, many, len(many)/j.x.N))
+	testcheck.Do(t, ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction))
 	grad, diag := make([]float64, len(j.theta)), make([]float64, j.x.N)
-	must.Do(t, ws.Contract(ctx, testAdjoint(alpha, j.y, nil), j.prog, j.theta, grad, diag))
+	testcheck.Do(t, ws.Contract(ctx, testAdjoint(alpha, j.y, nil), j.prog, j.theta, grad, diag))
 	return slices.Concat([]float64{logDet}, alpha, many, reduction, grad, diag)
 }
 

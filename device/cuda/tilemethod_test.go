@@ -6,7 +6,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/method/tiles"
 )
 
@@ -14,18 +14,18 @@ import (
 func (j *job) tileEvaluation(t *testing.T, order int, on ...device.Device) (out []float64) {
 	t.Helper()
 	ctx := t.Context()
-	b := must.Get(tiles.Method{Order: order}.Backends(on))(t)[0]
-	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
-	defer func() { must.Do(t, ws.Close()) }()
+	b := testcheck.Get(tiles.Method{Order: order}.Backends(on))(t)[0]
+	ws := testcheck.Get(b.NewWorkspace(ctx, j.x))(t)
+	defer func() { testcheck.Do(t, ws.Close()) }()
 	alpha := slices.Clone(j.y)
-	must.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
-	must.Do(t, ws.Solve(ctx, alpha, 1))
+	testcheck.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
+	testcheck.Do(t, ws.Solve(ctx, alpha, 1))
 	logDet, _, err := ws.LogDet()
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	mean, reduction := make([]float64, j.xs.N), make([]float64, j.xs.N)
-	must.Do(t, ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction))
+	testcheck.Do(t, ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction))
 	grad, diag := make([]float64, len(j.theta)), make([]float64, j.x.N)
-	must.Do(t, ws.Contract(ctx, testAdjoint(alpha, j.y, nil), j.prog, j.theta, grad, diag))
+	testcheck.Do(t, ws.Contract(ctx, testAdjoint(alpha, j.y, nil), j.prog, j.theta, grad, diag))
 	return slices.Concat([]float64{logDet}, alpha, mean, reduction, grad, diag)
 }
 
@@ -52,7 +52,7 @@ func TestTilesOnDevices(t *testing.T) {
 	want := j.tileEvaluation(t, order, on[0])
 	wantNear(t, "tiles", slices.Delete(slices.Clone(want), 1+j.x.N, 1+j.x.N+j.xs.N), slices.Delete(j.dense(t, on[0]), 1+j.x.N, 1+j.x.N+len(j.many)))
 	seeds := 2
-	if must.Long() {
+	if testcheck.Long() {
 		seeds = 10
 	}
 	for seed := range seeds {

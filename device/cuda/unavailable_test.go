@@ -8,7 +8,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestUnavailable opens cuda:0 on machines where it is not available. Both the probe
@@ -74,7 +74,7 @@ func TestSecondDevice(t *testing.T) {
 	if emulator.Rerun(t, emulator.Config{Devices: 2, Compute: "75,86"}) {
 		return
 	}
-	all, choice := must.Get2(device.Dispatch(context.Background(), device.Request{}, []device.Driver{Driver{}}))(t)
+	all, choice := testcheck.Get2(device.Dispatch(context.Background(), device.Request{}, []device.Driver{Driver{}}))(t)
 	b := all[0]
 	defer mustClose(t, b)
 	if b.Info().Name != "cuda:1" || !strings.Contains(choice.Reason, "7.5") {
@@ -114,7 +114,7 @@ func TestSelfTestRefuses(t *testing.T) {
 			texts := selfTests
 			if strings.HasPrefix(entry, "gpfit_batch") {
 				texts = texts[1:]
-			} else if strings.HasPrefix(entry, "cu") || !must.Long() {
+			} else if strings.HasPrefix(entry, "cu") || !testcheck.Long() {
 				texts = texts[:1] // the library calls are the same for every program
 			}
 			for _, test := range texts {
@@ -135,7 +135,7 @@ func TestSelfTestRefuses(t *testing.T) {
 					if err == nil {
 						t.Fatalf("%s: a device is good whose call %d does nothing", test.kernel, k)
 					}
-					if k == 3 && !must.Long() {
+					if k == 3 && !testcheck.Long() {
 						break
 					}
 				}
@@ -151,7 +151,7 @@ func TestFallback(t *testing.T) {
 	drivers := []device.Driver{Driver{}, cpu.Driver{}}
 	for _, req := range []device.Request{{Device: "auto"}, {Device: "cuda:0", Fallback: "cpu"}} {
 		emulator.Inject(t, "gpfit_invert", 1, emulator.Silent)
-		all, choice := must.Get2(device.Dispatch(context.Background(), req, drivers))(t)
+		all, choice := testcheck.Get2(device.Dispatch(context.Background(), req, drivers))(t)
 		if choice.Device != "cpu" || !strings.Contains(choice.Reason, "self-test: the device computes") {
 			t.Errorf("%s: %+v", req.Device, choice)
 		}

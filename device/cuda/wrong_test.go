@@ -10,7 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
 	"gpfit/graph"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // wrongSteps make blocks of 128 at the size of these tests. The self-test has blocks of
@@ -70,7 +70,7 @@ func found(t *testing.T) finding {
 	}
 	b.sizes = wrongSteps
 	ws := j.workspace(t, b)
-	obj := must.Get(graph.Build(ws, graph.Spec{Program: j.prog, X: j.x, Y: j.y, Device: "cuda:0"}))(t)
+	obj := testcheck.Get(graph.Build(ws, graph.Spec{Program: j.prog, X: j.x, Y: j.y, Device: "cuda:0"}))(t)
 	z := make([]float64, len(obj.Names()))
 	for i, name := range obj.Names() {
 		if name == "noise_variance" {
@@ -83,7 +83,7 @@ func found(t *testing.T) finding {
 		}
 		return byFactor
 	}
-	r := must.Get(ws.Residual(ctx))(t)
+	r := testcheck.Get(ws.Residual(ctx))(t)
 	// This is the limit of package fit.
 	if limit := math.Sqrt(float64(ws.N())) * obj.ResidualLimit(); !(r <= limit) {
 		return byResidual
@@ -153,6 +153,6 @@ func residualOf(t *testing.T, b *Device) float64 {
 	t.Helper()
 	j, ctx := newJob(t, 301), context.Background()
 	ws := j.workspace(t, b)
-	must.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
-	return must.Get(ws.Residual(ctx))(t)
+	testcheck.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
+	return testcheck.Get(ws.Residual(ctx))(t)
 }

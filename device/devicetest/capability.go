@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func testInverseDiagonal(t *testing.T, s suite) {
@@ -25,14 +25,14 @@ func testInverseDiagonal(t *testing.T, s suite) {
 			want[i] = r.inverse.At(i, i)
 		}
 		for range 2 { // first without and then with the inverse
-			must.Do(t, c.InverseDiagonal(ctx, got))
+			testcheck.Do(t, c.InverseDiagonal(ctx, got))
 			compare(t, "diagonal of the inverse", got, want, vectorTolerance)
 		}
 		// Test the stages that may follow.
 		checkContract(t, w, r, device.Adjoint{Inv: 1}, "after InverseDiagonal")
 		restore(t, w, p)
 		compare(t, "α after InverseDiagonal", solve(t, w, p), r.solve(t, p.r), vectorTolerance)
-		must.Get2(w.LogDet())(t)
+		testcheck.Get2(w.LogDet())(t)
 		if err := c.InverseDiagonal(ctx, make([]float64, n+1)); err == nil {
 			t.Error("a diagonal of the wrong length accepted")
 		}
@@ -98,7 +98,7 @@ func leaveOneOut(t *testing.T, w device.Workspace, p *problem) (value float64, a
 	t.Helper()
 	mustForm(t, w, p)
 	alpha, kappa = solve(t, w, p), make([]float64, p.x.N)
-	must.Do(t, capability[device.InverseDiagonal](t, w).InverseDiagonal(context.Background(), kappa))
+	testcheck.Do(t, capability[device.InverseDiagonal](t, w).InverseDiagonal(context.Background(), kappa))
 	for i, k := range kappa {
 		value += 0.5*math.Log(k) - 0.5*alpha[i]*alpha[i]/k
 	}
@@ -124,7 +124,7 @@ func testLeaveOneOut(t *testing.T, s suite) {
 			middle[i] = -0.5 * (1 + alpha[i]*alpha[i]/k) / k
 			u[i] = alpha[i] / k
 		}
-		must.Do(t, w.Solve(ctx, u, 1))
+		testcheck.Do(t, w.Solve(ctx, u, 1))
 		// ½(αuᵀ + uαᵀ) = ¼(α+u)(α+u)ᵀ − ¼(α−u)(α−u)ᵀ.
 		vectors := make([]float64, 2*n)
 		for i := range n {
@@ -132,7 +132,7 @@ func testLeaveOneOut(t *testing.T, s suite) {
 		}
 		adj := device.Adjoint{Outer: []float64{0.25, -0.25}, Vectors: vectors, Diagonal: middle}
 		grad, diag := make([]float64, len(p.theta)), make([]float64, n)
-		must.Do(t, w.Contract(ctx, adj, p.prog, p.theta, grad, diag))
+		testcheck.Do(t, w.Contract(ctx, adj, p.prog, p.theta, grad, diag))
 		trace := 0.0
 		for _, v := range diag {
 			trace += v * p.noise[0] // ∂Σ/∂log σ² = σ²I
@@ -163,7 +163,7 @@ func testPredictCovariance(t *testing.T, s suite) {
 		for _, m := range []int{0, 1, 2, 33, 300} {
 			xs := randomPoints(rand.New(rand.NewPCG(9, 9)), m, 2)
 			got := make([]float64, m*m)
-			must.Do(t, c.PredictCovariance(ctx, p.prog, p.theta, xs, got))
+			testcheck.Do(t, c.PredictCovariance(ctx, p.prog, p.theta, xs, got))
 			if m == 0 {
 				continue
 			}
@@ -227,9 +227,9 @@ func testExtendFactor(t *testing.T, s suite) {
 			t.Errorf("extended rows that are not there: %v", err)
 		}
 		for r0 := 0; r0 < size.known; r0 += 50 {
-			must.Do(t, c.WriteFactor(r0, min(r0+50, size.known), l[r0*size.n:]))
+			testcheck.Do(t, c.WriteFactor(r0, min(r0+50, size.known), l[r0*size.n:]))
 		}
-		must.Do(t, c.ExtendFactor(ctx, p.prog, p.theta, p.noise, size.known))
+		testcheck.Do(t, c.ExtendFactor(ctx, p.prog, p.theta, p.noise, size.known))
 		compare(t, "extended factor", readFactor(t, w), l, vectorTolerance)
 		compare(t, "α from an extended factor", solve(t, w, p), newReference(t, p).solve(t, p.r), vectorTolerance)
 	}
@@ -245,7 +245,7 @@ func testExtendFactor(t *testing.T, s suite) {
 func readFactor(t *testing.T, w device.Workspace) []float64 {
 	t.Helper()
 	l := make([]float64, w.N()*w.N())
-	must.Do(t, capability[device.FactorStore](t, w).ReadFactor(0, w.N(), l))
+	testcheck.Do(t, capability[device.FactorStore](t, w).ReadFactor(0, w.N(), l))
 	return l
 }
 
@@ -254,7 +254,7 @@ func writeFactor(t *testing.T, w device.Workspace, n int, l []float64) {
 	t.Helper()
 	c := capability[device.FactorStore](t, w)
 	for r0 := 0; r0 < n; r0 += 50 {
-		must.Do(t, c.WriteFactor(r0, min(r0+50, n), l[r0*n:]))
+		testcheck.Do(t, c.WriteFactor(r0, min(r0+50, n), l[r0*n:]))
 	}
 }
 
@@ -288,7 +288,7 @@ func testInverseBlocks(t *testing.T, s suite) {
 		c, r := capability[device.BlockInverse](t, w), newReference(t, p)
 		for _, ends := range divisions(n) {
 			got := device.NewBlocks(ends)
-			must.Do(t, c.InverseBlocks(ctx, got))
+			testcheck.Do(t, c.InverseBlocks(ctx, got))
 			var want []float64
 			first := 0
 			for _, end := range ends {

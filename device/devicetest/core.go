@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -133,7 +133,7 @@ func checkContract(t *testing.T, w device.Workspace, r *reference, adj device.Ad
 	for i := range grad {
 		grad[i] = 1 // a contraction adds to grad
 	}
-	must.Do(t, w.Contract(context.Background(), adj, r.p.prog, r.p.theta, grad, diag))
+	testcheck.Do(t, w.Contract(context.Background(), adj, r.p.prog, r.p.theta, grad, diag))
 	want, scale, wantDiag := r.contract(adj)
 	for i := range want {
 		want[i]++
@@ -171,7 +171,7 @@ func testPredict(t *testing.T, s suite) {
 		for _, m := range []int{1, 2, 64, 300} {
 			xs := randomPoints(rand.New(rand.NewPCG(9, 9)), m, 2)
 			mean, reduction := make([]float64, m), make([]float64, m)
-			must.Do(t, w.Predict(ctx, p.prog, p.theta, alpha, xs, mean, reduction))
+			testcheck.Do(t, w.Predict(ctx, p.prog, p.theta, alpha, xs, mean, reduction))
 			wantMean, covariance := want.predict(t, xs)
 			wantReduction := make([]float64, m)
 			for j := range wantReduction {
@@ -181,7 +181,7 @@ func testPredict(t *testing.T, s suite) {
 			compare(t, "variance reduction", reduction, wantReduction, vectorTolerance)
 			checkPredictMany(t, w, p, alpha, xs, mean)
 			again := make([]float64, m)
-			must.Do(t, w.Predict(ctx, p.prog, p.theta, alpha, xs, again, nil))
+			testcheck.Do(t, w.Predict(ctx, p.prog, p.theta, alpha, xs, again, nil))
 			compare(t, "mean without variance", again, mean, 0)
 		}
 	}
@@ -196,15 +196,15 @@ func checkPredictMany(t *testing.T, w device.Workspace, p *problem, alpha []floa
 	var want []float64
 	for v := range slices.Chunk(other, n) {
 		one := make([]float64, m)
-		must.Do(t, w.Predict(ctx, p.prog, p.theta, v, xs, one, nil))
+		testcheck.Do(t, w.Predict(ctx, p.prog, p.theta, v, xs, one, nil))
 		want = append(want, one...)
 	}
 	want = append(want, mean...)
 	got, reduction := make([]float64, 3*m), make([]float64, m)
-	must.Do(t, w.Predict(ctx, p.prog, p.theta, slices.Concat(other, alpha), xs, got, reduction))
+	testcheck.Do(t, w.Predict(ctx, p.prog, p.theta, slices.Concat(other, alpha), xs, got, reduction))
 	compare(t, "means of three", got, want, vectorTolerance)
 	again := make([]float64, m)
-	must.Do(t, w.Predict(ctx, p.prog, p.theta, nil, xs, nil, again))
+	testcheck.Do(t, w.Predict(ctx, p.prog, p.theta, nil, xs, nil, again))
 	compare(t, "variance reduction without means", again, reduction, 0)
 	if err := w.Predict(ctx, p.prog, p.theta, other, xs, make([]float64, m), nil); n > 0 && err == nil {
 		t.Error("two weight vectors and one vector of means accepted")
@@ -216,7 +216,7 @@ func testSeveralSides(t *testing.T, s suite) {
 	p := s.problem(t, "rbf(ard)", 200, 3, 5)
 	w := s.formed(t, p)
 	many := slices.Concat(p.r, p.r)
-	must.Do(t, w.Solve(context.Background(), many, 2))
+	testcheck.Do(t, w.Solve(context.Background(), many, 2))
 	want := newReference(t, p).solve(t, p.r)
 	compare(t, "first column of a solution", many[:200], want, vectorTolerance)
 	compare(t, "second column of a solution", many[200:], want, vectorTolerance)

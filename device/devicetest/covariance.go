@@ -6,7 +6,7 @@ import (
 	"math/cmplx"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -204,7 +204,7 @@ type covariance func(theta []complex128, x, y []float64) complex128
 // which terms have a signal variance.
 func newCovariance(t testing.TB, text string, d int, names []string) covariance {
 	t.Helper()
-	expr := must.Get(kernel.Parse(text))(t)
+	expr := testcheck.Get(kernel.Parse(text))(t)
 	b := builder{t: t, places: map[string]int{}, d: d}
 	for i, name := range names {
 		b.places[name] = i

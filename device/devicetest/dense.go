@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -88,7 +88,7 @@ func repeatContract(t *testing.T, w device.Workspace, p *problem, other float64,
 	var first []float64
 	for k := range 2 {
 		grad, diag := make([]float64, len(p.theta)), make([]float64, p.x.N)
-		must.Do(t, contract(grad, diag))
+		testcheck.Do(t, contract(grad, diag))
 		if k == 1 {
 			compare(t, "contraction, second time", append(grad, diag...), first, 0)
 			continue
@@ -113,7 +113,7 @@ func testAdjointWork(t *testing.T, s suite) {
 	mustForm(t, w, p)
 	rng, ctx := rand.New(rand.NewPCG(23, 1)), context.Background()
 	adj := device.Adjoint{Inv: 1, Diagonal: normals(rng, n), Outer: normals(rng, 2), Vectors: normals(rng, 2*n)}
-	must.Do(t, w.InverseDiagonal(ctx, make([]float64, n)))
+	testcheck.Do(t, w.InverseDiagonal(ctx, make([]float64, n)))
 	repeatContract(t, w, p, 0, func(grad, diag []float64) error {
 		return w.Contract(ctx, adj, p.prog, p.theta, grad, diag)
 	})
@@ -136,7 +136,7 @@ func testBlockWork(t *testing.T, s suite) {
 	mustForm(t, w, p)
 	before, ends := readFactor(t, w), []int{100, 250, 400, n}
 	middle := symmetricBlocks(rng, ends)
-	must.Do(t, w.InverseBlocks(ctx, device.NewBlocks(ends)))
+	testcheck.Do(t, w.InverseBlocks(ctx, device.NewBlocks(ends)))
 	repeatContract(t, w, p, middle.Flops(n), func(grad, diag []float64) error {
 		return w.Contract(ctx, device.Adjoint{Inv: 1, Blocks: middle}, p.prog, p.theta, grad, diag)
 	})
@@ -162,7 +162,7 @@ func testReuse(t *testing.T, s suite) {
 	compare(t, "log|Σ|, second time", []float64{second.logDet}, []float64{first.logDet}, 0)
 	// A second contraction reuses the inverse.
 	grad, diag := make([]float64, len(p.theta)), make([]float64, 200)
-	must.Do(t, w.Contract(context.Background(), likelihoodAdjoint(second.alpha), p.prog, p.theta, grad, diag))
+	testcheck.Do(t, w.Contract(context.Background(), likelihoodAdjoint(second.alpha), p.prog, p.theta, grad, diag))
 	compare(t, "gradient, contracted again", grad, first.grad, 0)
 }
 
@@ -199,8 +199,8 @@ func testNotPDAfterPredict(t *testing.T, s suite) {
 	p := singular(t, n, bad)
 	other := newProblem(t, "rbf(ard) + matern32", n, 1, 7)
 	w, ctx := s.denseWorkspace(t, p.x), context.Background()
-	must.Do(t, w.Fill(ctx, p.prog, p.theta, p.noise))
-	must.Do(t, w.Predict(ctx, other.prog, other.theta, p.r, other.x, make([]float64, n), nil))
+	testcheck.Do(t, w.Fill(ctx, p.prog, p.theta, p.noise))
+	testcheck.Do(t, w.Predict(ctx, other.prog, other.theta, p.r, other.x, make([]float64, n), nil))
 	var npd *device.NotPDError
 	if err := w.Factor(ctx); !errors.As(err, &npd) || npd.Minor != bad+1 {
 		t.Errorf("error %v, want a NotPDError of order %d", err, bad+1)
@@ -214,10 +214,10 @@ func testSteps(t *testing.T, s suite) {
 	calls := s.stagedCalls(w, p)
 	calls["Factor"] = w.Factor
 	checkStage(t, calls, "before Fill")
-	must.Do(t, w.Fill(ctx, p.prog, p.theta, p.noise))
+	testcheck.Do(t, w.Fill(ctx, p.prog, p.theta, p.noise))
 	delete(calls, "Factor")
 	checkStage(t, calls, "before Factor")
-	must.Do(t, w.Factor(ctx))
+	testcheck.Do(t, w.Factor(ctx))
 	steps, _, _ := w.LogDet()
 	mustForm(t, w, p)
 	whole, _, _ := w.LogDet()

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -94,7 +94,7 @@ func testMultiplyDerivatives(t *testing.T, s suite) {
 		compare(t, "α after products", solve(t, w, p), newReference(t, p).solve(t, p.r), vectorTolerance)
 		// vᵀ(∂K)v is the contraction of vvᵀ.
 		got, grad := multiply(t, w, p, p.r), make([]float64, len(p.theta))
-		must.Do(t, w.Contract(context.Background(), device.Adjoint{Outer: []float64{1}, Vectors: p.r}, p.prog, p.theta, grad, make([]float64, n)))
+		testcheck.Do(t, w.Contract(context.Background(), device.Adjoint{Outer: []float64{1}, Vectors: p.r}, p.prog, p.theta, grad, make([]float64, n)))
 		for q, v := range grad {
 			column := got[q*n : (q+1)*n]
 			if scale := floats.Norm(p.r, 2) * floats.Norm(column, 2); !(math.Abs(floats.Dot(p.r, column)-v) <= productTolerance*(1+scale)) {
@@ -134,7 +134,7 @@ func testProductCalls(t *testing.T, s suite) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
 	checkEmpty(t, w, "product")
-	must.Do(t, w.Close())
+	testcheck.Do(t, w.Close())
 	if err := call(ctx, p.prog, p.theta, n*m, size); !errors.Is(err, device.ErrStage) {
 		t.Errorf("after Close: error %v, want ErrStage", err)
 	}
@@ -160,7 +160,7 @@ func testWhiten(t *testing.T, s suite) {
 					squares = append(squares, floats.Dot(half, half))
 				}
 				compare(t, fmt.Sprintf("n = %d, %s a contraction: ‖L⁻¹b‖²", n, when), squares, want, vectorTolerance)
-				must.Do(t, c.Whiten(context.Background(), white, m, true))
+				testcheck.Do(t, c.Whiten(context.Background(), white, m, true))
 				compare(t, fmt.Sprintf("n = %d, %s a contraction: L⁻ᵀL⁻¹b", n, when), white, solved, vectorTolerance)
 			}
 			checkContract(t, w, r, device.Adjoint{Inv: 1}, "after Whiten")

@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
@@ -66,7 +66,7 @@ func kernels() []string {
 }
 
 // long reports whether the suite takes all sizes and all kernels in each of its tests.
-func long() bool { return must.Long() || os.Getenv("GPFIT_TEST_DEVICE") != "" }
+func long() bool { return testcheck.Long() || os.Getenv("GPFIT_TEST_DEVICE") != "" }
 
 // share returns the kernels that a test takes, by their numbers: all in the long form, else every third from first on. The
 // tests with the first 0, 1 and 2 take them all.
@@ -248,7 +248,7 @@ func evaluate(ctx context.Context, w device.Workspace, p *problem) (o outcome, e
 func solve(t testing.TB, w device.Workspace, p *problem) []float64 {
 	t.Helper()
 	alpha := slices.Clone(p.r)
-	must.Do(t, w.Solve(context.Background(), alpha, 1))
+	testcheck.Do(t, w.Solve(context.Background(), alpha, 1))
 	return alpha
 }
 

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -65,7 +65,7 @@ func newMatrices(t testing.TB, p *problem) *matrices {
 	if !m.chol.Factorize(m.sigma) {
 		t.Fatal("reference: not positive definite")
 	}
-	must.Do(t, m.chol.InverseTo(&m.inverse))
+	testcheck.Do(t, m.chol.InverseTo(&m.inverse))
 	return m
 }
 
@@ -82,7 +82,7 @@ func row(x *kernel.Points, i int) []float64 {
 func (r *reference) solve(t testing.TB, b []float64) []float64 {
 	t.Helper()
 	var out mat.VecDense
-	must.Do(t, r.chol.SolveVecTo(&out, mat.NewVecDense(len(b), b)))
+	testcheck.Do(t, r.chol.SolveVecTo(&out, mat.NewVecDense(len(b), b)))
 	return out.RawVector().Data
 }
 
@@ -155,7 +155,7 @@ func (r *reference) predict(t testing.TB, xs *kernel.Points) (mean []float64, re
 	t.Helper()
 	cross := r.cross(xs)
 	var solved, product mat.Dense
-	must.Do(t, r.chol.SolveTo(&solved, cross))
+	testcheck.Do(t, r.chol.SolveTo(&solved, cross))
 	product.Mul(cross.T(), &solved)
 	var means mat.VecDense
 	means.MulVec(cross.T(), mat.NewVecDense(r.p.x.N, r.solve(t, r.p.r)))

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device/tiling"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // Tests of the arithmetic of tiles.
@@ -79,14 +79,14 @@ func checkProduct(t *testing.T, b testedTiles, p tiling.Product, x, y, c, produc
 	b.write(p.C, c)
 	b.write(p.A, x)
 	b.write(p.B, y)
-	must.Do(t, b.Multiply(0, p), b.Wait(0))
+	testcheck.Do(t, b.Multiply(0, p), b.Wait(0))
 	half := []elements{whole, lower, upper}[p.Half]
 	meant := func(i, j int) bool { return i < rows && half(i, j) }
 	what := fmt.Sprintf("%s, %s, upper %v, %v, %d rows", tileModes[p.Mode], tileHalves[p.Half], p.UpperA, p.UpperB, rows)
 	first := b.read(p.C)
 	compareTiles(t, what, first, want, meant, tileTolerance)
 	if p.Mode == tiling.Replace || p.Mode == tiling.ReplaceNegative {
-		must.Do(t, b.Multiply(b.Lanes()-1, p), b.Wait(b.Lanes()-1))
+		testcheck.Do(t, b.Multiply(b.Lanes()-1, p), b.Wait(b.Lanes()-1))
 		compareTiles(t, what+", in the last lane", b.read(p.C), first, meant, 0)
 	}
 }
@@ -98,7 +98,7 @@ func testTileFactor(t *testing.T, s tileSuite) {
 		sigma, diagonal := b.definite(), make([]float64, order)
 		want := b.factorOf(sigma)
 		b.write(0, with(sigma, math.NaN(), above))
-		if minor := must.Get(b.Factor(0, 0, diagonal))(t); minor != 0 {
+		if minor := testcheck.Get(b.Factor(0, 0, diagonal))(t); minor != 0 {
 			t.Fatal("minor", minor)
 		}
 		l := b.read(0)
@@ -117,13 +117,13 @@ func testTileFactor(t *testing.T, s tileSuite) {
 					all = order
 				}
 				b.write(1, with(x, math.NaN(), func(i, _ int) bool { return i >= all }))
-				must.Do(t, b.Solve(0, 1, factor, rows), b.Wait(0))
+				testcheck.Do(t, b.Solve(0, 1, factor, rows), b.Wait(0))
 				product := new(mat.Dense)
 				product.Mul(b.read(1), with(want, 0, above).T())
 				compareTiles(t, "solution", product, x, firstRows(all), 10*tileTolerance)
 			}
 			b.write(1, with(x, math.NaN(), whole))
-			must.Do(t, b.Invert(0, 1, factor), b.Wait(0))
+			testcheck.Do(t, b.Invert(0, 1, factor), b.Wait(0))
 			product := new(mat.Dense)
 			product.Mul(with(b.read(1), 0, below), with(want, 0, above).T())
 			compareTiles(t, "inverse", product, with(mat.NewDense(order, order, nil), 1, func(i, j int) bool { return i == j }), whole, 10*tileTolerance)
@@ -144,7 +144,7 @@ func testTileSubstitute(t *testing.T, s tileSuite) {
 		}
 		for _, rows := range []int{order, order - 3} {
 			sums := slices.Repeat([]float64{1}, order)
-			must.Do(t, b.SquaredNorms(0, 0, rows, sums))
+			testcheck.Do(t, b.SquaredNorms(0, 0, rows, sums))
 			for i, v := range sums {
 				norm := mat.Norm(a.RowView(i), 2)
 				if want := 1 + norm*norm; i < rows && math.Abs(v-want) > tileTolerance*want || i >= rows && v != 1 {
@@ -162,7 +162,7 @@ func checkSubstitutions(t *testing.T, b testedTiles, m int, a, l *mat.Dense) {
 	x, y := normals(b.rng, m*ld), normals(b.rng, m*ld)
 	substitute := func(op tiling.Substitution, slot int) *mat.Dense {
 		out := slices.Clone(y)
-		must.Do(t, b.Substitute(0, op, slot, x, out, ld, m))
+		testcheck.Do(t, b.Substitute(0, op, slot, x, out, ld, m))
 		for i := order; i < len(out); i += ld {
 			if !slices.Equal(out[i:i+ld-order], y[i:i+ld-order]) {
 				t.Errorf("operation %d overwrites numbers between vectors", op)
@@ -192,7 +192,7 @@ func testTileMinors(t *testing.T, s tileSuite) {
 			m := mat.DenseCopyOf(sigma)
 			m.Set(i, j, v)
 			b.write(0, with(m, math.NaN(), above))
-			return must.Get(b.Factor(0, 0, diagonal))(t)
+			return testcheck.Get(b.Factor(0, 0, diagonal))(t)
 		}
 		for _, i := range []int{0, 1, order / 2, order - 1} {
 			if minor := factor(i, i, -1); minor != i+1 {

@@ -13,7 +13,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/tiling"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -41,7 +41,7 @@ func (s tileSuite) eachTiled(t *testing.T, slots int, adj *device.Adjoint, test 
 	for i, p := range problems {
 		t.Run(p.prog.Text, func(t *testing.T) {
 			b := s.bank(t, p.x, orders[i], slots)
-			must.Do(t, b.bind(p, adj))
+			testcheck.Do(t, b.bind(p, adj))
 			test(t, b, p)
 		})
 	}
@@ -82,12 +82,12 @@ func testTileCovariances(t *testing.T, s tileSuite) {
 					}
 				}
 				b.write(0, with(want, math.NaN(), whole))
-				must.Do(t, b.Fill(0, 0, i, j), b.Wait(0))
+				testcheck.Do(t, b.Fill(0, 0, i, j), b.Wait(0))
 				compareTiles(t, fmt.Sprintf("Σ in tile (%d, %d)", i, j), b.read(0), want, meant, vectorTolerance)
 			}
 			const first = 3
 			for _, rows := range []int{8, 5} {
-				must.Do(t, b.Cross(0, 0, xs, first, rows, i), b.Wait(0))
+				testcheck.Do(t, b.Cross(0, 0, xs, first, rows, i), b.Wait(0))
 				want := b.block(cross.Slice(first, first+rows, 0, n), 0, i)
 				compareTiles(t, fmt.Sprintf("K* in column %d of tiles", i), b.read(0), want, firstRows(rows), vectorTolerance)
 			}
@@ -100,7 +100,7 @@ func testTileContract(t *testing.T, s tileSuite) {
 	s.eachTiled(t, 1, nil, func(t *testing.T, b testedTiles, p *problem) {
 		r, n := newReference(t, p), p.x.N
 		for k, adj := range contractions(rand.New(rand.NewPCG(41, 1)), n) {
-			must.Do(t, b.bind(p, &adj))
+			testcheck.Do(t, b.bind(p, &adj))
 			grad, diag := slices.Repeat([]float64{1}, len(p.theta)), make([]float64, n)
 			for i := range sideOf(n, b.order) {
 				for j := i; j < sideOf(n, b.order); j++ {
@@ -129,7 +129,7 @@ func (b testedTiles) contractBlock(r *reference, i, j int, grad, diag []float64)
 	b.write(0, block)
 	last := b.Lanes() - 1
 	again, ownAgain := slices.Clone(grad), slices.Clone(own)
-	must.Do(b.t, b.Contract(0, 0, i, j, grad, own), b.Contract(last, 0, i, j, again, ownAgain))
+	testcheck.Do(b.t, b.Contract(0, 0, i, j, grad, own), b.Contract(last, 0, i, j, again, ownAgain))
 	if !slices.Equal(again, grad) || !slices.Equal(ownAgain, own) {
 		b.t.Errorf("block (%d, %d) has other bits in lane %d", i, j, last)
 	}
@@ -304,7 +304,7 @@ func testTiledEvaluation(t *testing.T, s tileSuite) {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
 			p := newProblem(t, "rbf(ard) + matern32", n, 3, 44)
 			b := s.bank(t, p.x, order, evaluationSlots(n, order))
-			must.Do(t, b.bind(p, nil))
+			testcheck.Do(t, b.bind(p, nil))
 			rows := min(order, 13)
 			e, r, xs := b.evaluation(p, 0, 0), newReference(t, p), randomPoints(b.rng, rows, 3)
 			e.factor()
@@ -312,9 +312,9 @@ func testTiledEvaluation(t *testing.T, s tileSuite) {
 			e.predict(xs, rows)
 			e.invert()
 			adj := likelihoodAdjoint(e.alpha)
-			must.Do(t, e.err, b.Wait(0), b.bind(p, &adj))
+			testcheck.Do(t, e.err, b.Wait(0), b.bind(p, &adj))
 			e.contract()
-			must.Do(t, e.err)
+			testcheck.Do(t, e.err)
 			compareOutcome(t, e.outcome, r.outcome(t))
 			_, covariance := r.predict(t, xs)
 			for j, v := range e.reduction {
@@ -334,7 +334,7 @@ func testTileLanes(t *testing.T, s tileSuite) {
 	b := s.bank(t, p.x, order, 4*need)
 	lanes := min(3, b.Lanes())
 	adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: p.r}
-	must.Do(t, b.bind(p, &adj))
+	testcheck.Do(t, b.bind(p, &adj))
 	var evaluations []*tiledEvaluation
 	for lane := range lanes {
 		evaluations = append(evaluations, b.evaluation(p, lane, lane*need))
@@ -359,7 +359,7 @@ func testTileLanes(t *testing.T, s tileSuite) {
 		return slices.Concat([]float64{e.logDet}, e.alpha, e.grad, e.diag, e.reduction)
 	}
 	for _, e := range append(evaluations, again) {
-		must.Do(t, e.err)
+		testcheck.Do(t, e.err)
 		if !slices.Equal(results(e), results(again)) {
 			t.Errorf("other bits in lane %d", e.lane)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/tiling"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -37,8 +37,8 @@ type testedTiles struct {
 // bank returns a bank for points.
 func (s tileSuite) bank(t testing.TB, x *kernel.Points, order, slots int) testedTiles {
 	t.Helper()
-	b := must.Get(s.dev.NewTileBank(context.Background(), x, order, slots, nil))(t)
-	t.Cleanup(func() { must.Do(t, b.Close(), b.Close()) })
+	b := testcheck.Get(s.dev.NewTileBank(context.Background(), x, order, slots, nil))(t)
+	t.Cleanup(func() { testcheck.Do(t, b.Close(), b.Close()) })
 	return testedTiles{b, t, order, rand.New(rand.NewPCG(31, uint64(order)))}
 }
 
@@ -82,13 +82,13 @@ func (b testedTiles) factorOf(m *mat.Dense) *mat.Dense {
 
 func (b testedTiles) write(slot int, m *mat.Dense) {
 	b.t.Helper()
-	must.Do(b.t, b.Write(0, slot, b.order, m.RawMatrix().Data, b.order))
+	testcheck.Do(b.t, b.Write(0, slot, b.order, m.RawMatrix().Data, b.order))
 }
 
 func (b testedTiles) read(slot int) *mat.Dense {
 	b.t.Helper()
 	m := mat.NewDense(b.order, b.order, nil)
-	must.Do(b.t, b.Read(0, slot, b.order, m.RawMatrix().Data, b.order))
+	testcheck.Do(b.t, b.Read(0, slot, b.order, m.RawMatrix().Data, b.order))
 	return m
 }
 
@@ -145,15 +145,15 @@ func testTileStorage(t *testing.T, s tileSuite) {
 		compareTiles(t, "written", b.read(0), m, whole, 0)
 		bytes, _ := s.dev.TileSpace(3, 2, order)
 		host := make([]float64, bytes/8)
-		must.Do(t, b.Store(0, 0, host), b.Wait(0), b.Load(0, 2, host), b.Wait(0))
+		testcheck.Do(t, b.Store(0, 0, host), b.Wait(0), b.Load(0, 2, host), b.Wait(0))
 		compareTiles(t, "stored and loaded", b.read(2), m, whole, 0)
-		must.Do(t, b.Copy(0, 1, b.Bank, 2), b.Wait(0), other.Copy(0, 1, b.Bank, 1), other.Wait(0))
+		testcheck.Do(t, b.Copy(0, 1, b.Bank, 2), b.Wait(0), other.Copy(0, 1, b.Bank, 1), other.Wait(0))
 		compareTiles(t, "copied", b.read(1), m, whole, 0)
 		compareTiles(t, "copied from another bank", other.read(1), m, whole, 0)
 		// Some rows, which are further apart than a tile is wide.
 		rows, ld := order-3, order+5
 		more, got := normals(b.rng, rows*ld), make([]float64, rows*ld)
-		must.Do(t, b.Write(0, 1, rows, more, ld), b.Read(0, 1, rows, got, ld))
+		testcheck.Do(t, b.Write(0, 1, rows, more, ld), b.Read(0, 1, rows, got, ld))
 		compare(t, "rows", strided(got, order, ld), strided(more, order, ld), 0)
 		compareTiles(t, "other rows", b.read(1), m, func(i, _ int) bool { return i >= rows }, 0)
 		for i := order; i < len(got); i += ld {
@@ -182,17 +182,17 @@ func testTileMemory(t *testing.T, s tileSuite) {
 	}
 	size := int(bytes / 8)
 	memory := make([]float64, slots*size+8)
-	b := testedTiles{must.Get(s.dev.NewTileBank(t.Context(), x, order, slots, memory))(t), t, order, rand.New(rand.NewPCG(31, 2))}
+	b := testedTiles{testcheck.Get(s.dev.NewTileBank(t.Context(), x, order, slots, memory))(t), t, order, rand.New(rand.NewPCG(31, 2))}
 	m, host := b.random(), make([]float64, size)
 	b.write(1, m)
 	if s.dev.Info().Host {
-		must.Do(t, b.Store(0, 1, host), b.Wait(0))
+		testcheck.Do(t, b.Store(0, 1, host), b.Wait(0))
 		compare(t, "memory of a slot", memory[size:2*size], host, 0)
 	} else {
-		must.Do(t, b.Store(0, 1, memory[size:2*size]), b.Wait(0), b.Load(0, 2, memory[size:2*size]), b.Wait(0))
+		testcheck.Do(t, b.Store(0, 1, memory[size:2*size]), b.Wait(0), b.Load(0, 2, memory[size:2*size]), b.Wait(0))
 		compareTiles(t, "from the memory", b.read(2), m, whole, 0)
 	}
-	must.Do(t, b.Close())
+	testcheck.Do(t, b.Close())
 }
 
 // testTileErrors checks arguments of wrong sizes and values.
@@ -225,7 +225,7 @@ func testTileErrors(t *testing.T, s tileSuite) {
 			t.Errorf("%s accepted", what)
 		}
 	}
-	must.Do(t, b.Bind(tiling.Binding{Program: p.prog, Theta: p.theta, Noise: p.noise, Adjoint: &device.Adjoint{Inv: 1}}), b.Fill(0, 0, 0, 0))
+	testcheck.Do(t, b.Bind(tiling.Binding{Program: p.prog, Theta: p.theta, Noise: p.noise, Adjoint: &device.Adjoint{Inv: 1}}), b.Fill(0, 0, 0, 0))
 	if err := b.Contract(0, 0, 0, 0, make([]float64, 1), make([]float64, 8)); err == nil {
 		t.Error("a gradient of the wrong length accepted")
 	}

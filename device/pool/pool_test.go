@@ -7,7 +7,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/queue"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestLanes checks how many jobs share an accelerator.
@@ -26,7 +26,7 @@ func TestLanes(t *testing.T) {
 // TestCores checks that jobs never take more cores than the machine has, and that a
 // job with more threads than cores runs alone.
 func TestCores(t *testing.T) {
-	p := must.Get(New(t.Context(), Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 4, Memory: 1 << 40}))(t)
+	p := testcheck.Get(New(t.Context(), Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 4, Memory: 1 << 40}))(t)
 	job := func(threads int) *Demand {
 		return &Demand{Rows: 10, Columns: 1, Device: "cpu", Threads: threads, Workload: device.Workload{N: 10, D: 1}}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // timed is a job that takes some seconds on the cores and on the cards, and a share of each.
@@ -100,7 +100,7 @@ func alone(jobs []Load, s Side) float64 {
 func TestMakespan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	gained, queues := 0, 400
-	if must.Long() {
+	if testcheck.Long() {
 		queues = 20000
 	}
 	for range queues {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -46,7 +46,7 @@ func TestSheet(t *testing.T) {
 			s = NewSheet(&got, map[string]any{"type": "test"})
 		}
 		for _, from := range []float64{0, 4} {
-			must.Do(t, s.Add(two(from)))
+			testcheck.Do(t, s.Add(two(from)))
 		}
 		if err := s.End(); err != nil || got.String() != want {
 			t.Errorf("JSON %v: %v\n%s\nwant\n%s", asJSON, err, got.String(), want)
@@ -57,18 +57,18 @@ func TestSheet(t *testing.T) {
 // TestSampling checks that the covariances of several targets are in separate
 // files, that draws use the target's seed, and that notes report both.
 func TestSampling(t *testing.T) {
-	expr := must.Get(kernel.Parse("rbf"))(t)
-	process := must.Get(gp.NewProcess(expr, 1))(t)
+	expr := testcheck.Get(kernel.Parse("rbf"))(t)
+	process := testcheck.Get(gp.NewProcess(expr, 1))(t)
 	joint := func() *gp.Joint { // the last two rows are the same: the covariance is singular
-		return must.Get(process.Joint(t.Context(), []float64{0, 1, 1}, 3, false))(t)
+		return testcheck.Get(process.Joint(t.Context(), []float64{0, 1, 1}, 3, false))(t)
 	}
-	s := must.Get(joint().Sampler())(t)
-	want := must.Get(s.Draw(2, gp.TargetSeed(5, "y")))(t)
+	s := testcheck.Get(joint().Sampler())(t)
+	want := testcheck.Get(s.Draw(2, gp.TargetSeed(5, "y")))(t)
 	dir := t.TempDir()
 	var notes []string
 	o := Sampling{Draws: 2, Seed: 5, Covariance: filepath.Join(dir, "cov.csv"), OnNote: func(text string) { notes = append(notes, text) }}
 	r := TargetColumns{Target: "y"}
-	must.Do(t, o.Add(t.Context(), joint(), &r, "y"))
+	testcheck.Do(t, o.Add(t.Context(), joint(), &r, "y"))
 	path := filepath.Join(dir, "cov.y.csv")
 	text, err := os.ReadFile(path)
 	if err != nil || strings.Count(string(text), "\n") != 3 || !strings.HasPrefix(string(text), "1,0.606") {
@@ -80,5 +80,5 @@ func TestSampling(t *testing.T) {
 	if len(r.Columns) != 2 || !slices.Equal(slices.Concat(r.Columns[0].Values, r.Columns[1].Values), want) {
 		t.Errorf("draws %v, want %v", r.Columns, want)
 	}
-	must.Get(json.Marshal(r.object()))(t)
+	testcheck.Get(json.Marshal(r.object()))(t)
 }

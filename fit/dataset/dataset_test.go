@@ -15,7 +15,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/table"
 	"gpfit/table/feature"
@@ -29,7 +29,7 @@ const text = `x,v,lab,held,a,b
 
 // TestRead checks which parts of a table are read into which fields.
 func TestRead(t *testing.T) {
-	path := filepath.Join(must.Folder(t, map[string]string{"t.csv": text}), "t.csv")
+	path := filepath.Join(testcheck.Folder(t, map[string]string{"t.csv": text}), "t.csv")
 	x := []string{"x"}
 	for name, c := range map[string]struct {
 		options Options
@@ -63,7 +63,7 @@ func TestRead(t *testing.T) {
 	if !errors.As(err, new(*table.Error)) || err.Error() != `standard input:3: the target "b" is missing; option missing drop leaves such rows out` {
 		t.Errorf("a target is missing: %v", err)
 	}
-	short := filepath.Join(must.Folder(t, map[string]string{"m.csv": "held\n0\n1\n"}), "m.csv")
+	short := filepath.Join(testcheck.Folder(t, map[string]string{"m.csv": "held\n0\n1\n"}), "m.csv")
 	if _, err := Read(path, nil, Options{Exclude: []string{"lab", "b"}, Mask: short}); err == nil || err.Error() != short+": the mask has 2 rows, but the table has 3" {
 		t.Errorf("a short mask: %v", err)
 	}
@@ -121,18 +121,18 @@ func TestModelFile(t *testing.T) {
 		}
 		lines[0] = strings.TrimSuffix(lines[0], "0") + "target"
 		path := filepath.Join(dir, "t.csv")
-		must.Do(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
-		data := must.Get(Read(path, nil, o))(t)
+		testcheck.Do(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
+		data := testcheck.Get(Read(path, nil, o))(t)
 		model := modelOf(data.X, data.Y, data.FeatureNames, data.Encoding)
 		file := filepath.Join(dir, "m.gpfit")
-		must.Do(t, model.Save(file))
-		read := must.Get(gp.Load(file))(t)
+		testcheck.Do(t, model.Save(file))
+		read := testcheck.Get(gp.Load(file))(t)
 		if diff := cmp.Diff(data.Encoding, read.Encoding); diff != "" {
 			t.Fatal(diff)
 		}
-		in := must.Get(OpenRows(path, nil, read, RowOptions{}))(t)
+		in := testcheck.Get(OpenRows(path, nil, read, RowOptions{}))(t)
 		defer in.Close()
-		all := must.Get(in.All())(t)
+		all := testcheck.Get(in.All())(t)
 		if all.N != n {
 			t.Fatalf("%d rows, want %d", all.N, n)
 		}

@@ -20,7 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table"
 	"gpfit/table/feature"
 	"gpfit/table/formats"
@@ -57,7 +57,7 @@ func TestOneRowEach(t *testing.T) {
 		name := rapid.SampledFrom([]string{"csv", "jsonl", "parquet", "arrow"}).Draw(t, "format")
 		content := map[string]func(*rapid.T, []orderRow) []byte{"csv": orderCSV, "jsonl": orderLines, "parquet": orderParquet, "arrow": orderArrow}[name](t, rows)
 		path := filepath.Join(dir, "t")
-		must.Do(t, os.WriteFile(path, content, 0o600))
+		testcheck.Do(t, os.WriteFile(path, content, 0o600))
 		checkOrder(t, path, m, rows, rapid.SampledFrom([]string{"error", "drop", "blank"}).Draw(t, "missing"))
 	})
 }
@@ -76,7 +76,7 @@ func checkOrder(t *rapid.T, path string, m *gp.Model, rows []orderRow, missing s
 		}
 	}
 	in, err := OpenRows(path, nil, m, RowOptions{Missing: missing, Keep: []string{"id"}, Formats: []table.Format{formats.Parquet(), formats.Arrow()}})
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	defer in.Close()
 	got, err := in.All()
 	if fails := missing == "error" && len(ids) < len(rows) || len(ids) == 0; fails || err != nil {
@@ -128,8 +128,8 @@ func orderCSV(t *rapid.T, rows []orderRow) []byte {
 	default:
 		var z bytes.Buffer
 		w := gzip.NewWriter(&z)
-		must.Get(w.Write([]byte(text)))(t)
-		must.Do(t, w.Close())
+		testcheck.Get(w.Write([]byte(text)))(t)
+		testcheck.Do(t, w.Close())
 		return z.Bytes()
 	}
 	return []byte(text)
@@ -138,7 +138,7 @@ func orderCSV(t *rapid.T, rows []orderRow) []byte {
 func orderLines(t *rapid.T, rows []orderRow) []byte {
 	var b bytes.Buffer
 	for _, r := range rows {
-		b.Write(must.Get(json.Marshal(r))(t))
+		b.Write(testcheck.Get(json.Marshal(r))(t))
 		b.WriteString(rapid.SampledFrom([]string{"\n", "\r\n", "\n\n"}).Draw(t, "line end"))
 	}
 	return b.Bytes()
@@ -147,8 +147,8 @@ func orderLines(t *rapid.T, rows []orderRow) []byte {
 func orderParquet(t *rapid.T, rows []orderRow) []byte {
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[orderRow](&b, parquet.MaxRowsPerRowGroup(int64(rapid.IntRange(1, 9).Draw(t, "group"))))
-	must.Get(w.Write(rows))(t)
-	must.Do(t, w.Close())
+	testcheck.Get(w.Write(rows))(t)
+	testcheck.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -156,7 +156,7 @@ func orderArrow(t *rapid.T, rows []orderRow) []byte {
 	var b bytes.Buffer
 	text := arrow.BinaryTypes.String
 	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: text}, {Name: "a", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, {Name: "g", Type: text, Nullable: true}}, nil)
-	w := must.Get(ipc.NewFileWriter(&b, ipc.WithSchema(schema)))(t)
+	w := testcheck.Get(ipc.NewFileWriter(&b, ipc.WithSchema(schema)))(t)
 	for batch := range slices.Chunk(rows, rapid.IntRange(1, 9).Draw(t, "batch")) {
 		of := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 		id, a, g := of.Field(0).(*array.StringBuilder), of.Field(1).(*array.Float64Builder), of.Field(2).(*array.StringBuilder)
@@ -173,8 +173,8 @@ func orderArrow(t *rapid.T, rows []orderRow) []byte {
 				g.Append(*r.G)
 			}
 		}
-		must.Do(t, w.Write(of.NewRecordBatch()))
+		testcheck.Do(t, w.Write(of.NewRecordBatch()))
 	}
-	must.Do(t, w.Close())
+	testcheck.Do(t, w.Close())
 	return b.Bytes()
 }

@@ -12,7 +12,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table"
 	"gpfit/table/feature"
 )
@@ -49,7 +49,7 @@ func TestOpenRows(t *testing.T) {
 			Rows{X: []float64{1, 7, 3, 2, 8, 4}, N: 2, Total: 2, Noise: gp.RowNoise{DefaultGroup: "right"}},
 			[]string{`the table has no column "v" of known noise variances: std does not include them`}},
 	} {
-		r := must.Get(openText(t, c.text, model, c.options))(t)
+		r := testcheck.Get(openText(t, c.text, model, c.options))(t)
 		got, err := r.All()
 		if reading := (feature.Reading{Rows: 2, Columns: strings.Count(c.text[:strings.IndexByte(c.text, '\n')], ",") + 1}); got.Reading != reading {
 			t.Errorf("%s: %+v", name, got.Reading)
@@ -101,8 +101,8 @@ func TestPieces(t *testing.T) {
 	}
 	grouped := *model
 	grouped.Noise.Column = ""
-	path := filepath.Join(must.Folder(t, map[string]string{"rows.csv": text.String() + "0,0,middle\n"}), "rows.csv")
-	r := must.Get(openText(t, text.String(), &grouped, RowOptions{}))(t)
+	path := filepath.Join(testcheck.Folder(t, map[string]string{"rows.csv": text.String() + "0,0,middle\n"}), "rows.csv")
+	r := testcheck.Get(openText(t, text.String(), &grouped, RowOptions{}))(t)
 	row := 0
 	for _, want := range []int{Piece, 5, 0} {
 		piece, err := r.Next()
@@ -116,7 +116,7 @@ func TestPieces(t *testing.T) {
 			row++
 		}
 	}
-	file := must.Get(OpenRows(path, nil, &grouped, RowOptions{}))(t)
+	file := testcheck.Get(OpenRows(path, nil, &grouped, RowOptions{}))(t)
 	defer file.Close()
 	var ne *gp.NoiseError
 	if _, err := file.All(); !errors.As(err, &ne) || ne.Row != n {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 type inner struct {
@@ -43,7 +43,7 @@ func TestOf(t *testing.T) {
 	if got := Named("x.y.rmse"); got.Label != "RMSE" || got.Path != "x.y.rmse" {
 		t.Errorf("%+v", got)
 	}
-	must.Words(t, panicked(func() { Of(results, "rmsd") }), "has no rmsd")
+	testcheck.Words(t, panicked(func() { Of(results, "rmsd") }), "has no rmsd")
 }
 
 // panicked returns the text of a panic.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestOf compares residuals and densities with the formulas of a normal distribution. A row without an observation has none,
@@ -17,9 +17,9 @@ func TestOf(t *testing.T) {
 	if !slices.Equal(at, []int{0, 2}) || !slices.Equal(got.Residual, []float64{1, -4}) {
 		t.Fatalf("rows %v, residuals %v", at, got.Residual)
 	}
-	must.Near(t, "standardized", got.Standardized, []float64{2, -2}, 1e-15, 0)
+	testcheck.Near(t, "standardized", got.Standardized, []float64{2, -2}, 1e-15, 0)
 	for i, std := range []float64{0.5, 2} {
-		must.Within(t, got.LogDensity[i], -2-math.Log(std*math.Sqrt(2*math.Pi)), 1e-14, "log density of row %d", at[i])
+		testcheck.Within(t, got.LogDensity[i], -2-math.Log(std*math.Sqrt(2*math.Pi)), 1e-14, "log density of row %d", at[i])
 	}
 	sure := &gp.Prediction{Mean: []float64{3}, Std: []float64{1e-300}}
 	if got, _ = Of(sure, []float64{3 * (1 + 1e-15)}); got.Standardized[0] != 0 {

@@ -4,14 +4,14 @@ import (
 	"math"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestDigitsLeft checks that each factor of ten of the condition number costs a digit of the 16 that a float64 has.
 func TestDigitsLeft(t *testing.T) {
-	must.Within(t, DigitsLeft(1), 53*math.Log10(2), 1e-13, "digits at best")
+	testcheck.Within(t, DigitsLeft(1), 53*math.Log10(2), 1e-13, "digits at best")
 	for _, condition := range []float64{1, 1e5, 1e15} {
-		must.Within(t, DigitsLeft(10*condition), DigitsLeft(condition)-1, 1e-12, "digits at %g", 10*condition)
+		testcheck.Within(t, DigitsLeft(10*condition), DigitsLeft(condition)-1, 1e-12, "digits at %g", 10*condition)
 	}
 }
 

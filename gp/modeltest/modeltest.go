@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // member is an entry of a model file.
@@ -27,7 +27,7 @@ type member struct {
 
 // Edit returns a model file with an edit that rng draws: values of its headers are changed, numbers or
 // sizes of arrays, entries, or bytes anywhere. It has the right checksum.
-func Edit(t must.Test, rng *rand.Rand, file []byte) []byte {
+func Edit(t testcheck.Test, rng *rand.Rand, file []byte) []byte {
 	parts := read(t, file)
 	switch kind := rng.IntN(20); {
 	case kind < 12:
@@ -53,38 +53,38 @@ func Edit(t must.Test, rng *rand.Rand, file []byte) []byte {
 
 // Numbers returns a model file with the numbers of the named array as edit leaves them, and with the
 // right checksum.
-func Numbers(t must.Test, file []byte, array string, edit func(v []float64)) []byte {
+func Numbers(t testcheck.Test, file []byte, array string, edit func(v []float64)) []byte {
 	parts := read(t, file)
 	for _, p := range parts {
 		if p.name == array+".npy" {
 			numbers := p.text[bytes.IndexByte(p.text, '\n')+1:]
 			v := make([]float64, len(numbers)/8)
-			must.Get(binary.Decode(numbers, binary.LittleEndian, v))(t)
+			testcheck.Get(binary.Decode(numbers, binary.LittleEndian, v))(t)
 			edit(v)
-			must.Get(binary.Encode(numbers, binary.LittleEndian, v))(t)
+			testcheck.Get(binary.Encode(numbers, binary.LittleEndian, v))(t)
 		}
 	}
 	return write(t, parts)
 }
 
-func read(t must.Test, file []byte) (parts []member) {
-	z := must.Get(zip.NewReader(bytes.NewReader(file), int64(len(file))))(t)
+func read(t testcheck.Test, file []byte) (parts []member) {
+	z := testcheck.Get(zip.NewReader(bytes.NewReader(file), int64(len(file))))(t)
 	for _, f := range z.File {
-		r := must.Get(f.Open())(t)
-		parts = append(parts, member{f.Name, must.Get(io.ReadAll(r))(t)})
+		r := testcheck.Get(f.Open())(t)
+		parts = append(parts, member{f.Name, testcheck.Get(io.ReadAll(r))(t)})
 	}
 	return parts
 }
 
-func write(t must.Test, parts []member) []byte {
+func write(t testcheck.Test, parts []member) []byte {
 	var text bytes.Buffer
 	z := zip.NewWriter(&text)
-	must.Do(t, z.SetComment("gpfit model sha256 "+strings.Repeat("0", 2*sha256.Size)))
+	testcheck.Do(t, z.SetComment("gpfit model sha256 "+strings.Repeat("0", 2*sha256.Size)))
 	for _, p := range parts {
-		w := must.Get(z.CreateHeader(&zip.FileHeader{Name: p.name, Method: zip.Store}))(t)
-		must.Get(w.Write(p.text))(t)
+		w := testcheck.Get(z.CreateHeader(&zip.FileHeader{Name: p.name, Method: zip.Store}))(t)
+		testcheck.Get(w.Write(p.text))(t)
 	}
-	must.Do(t, z.Close())
+	testcheck.Do(t, z.Close())
 	return signed(text.Bytes())
 }
 
@@ -114,16 +114,16 @@ var additions = []string{
 }
 
 // editHeader returns a JSON object with one or two values changed.
-func editHeader(t must.Test, rng *rand.Rand, text []byte) []byte {
+func editHeader(t testcheck.Test, rng *rand.Rand, text []byte) []byte {
 	if rng.IntN(5) == 0 { // of two equal keys the last one counts
 		return slices.Concat(bytes.TrimRight(text, "}\n "), []byte(", "+additions[rng.IntN(len(additions))]+"}"))
 	}
 	var v any
-	must.Do(t, json.Unmarshal(text, &v))
+	testcheck.Do(t, json.Unmarshal(text, &v))
 	for range 1 + rng.IntN(2) {
 		v = editValue(rng, v)
 	}
-	return must.Get(json.Marshal(v))(t)
+	return testcheck.Get(json.Marshal(v))(t)
 }
 
 // editValue changes one value somewhere within v, and returns the changed v.

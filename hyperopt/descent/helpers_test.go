@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // notPD is the error of an objective that is not defined at a point.
@@ -158,7 +158,7 @@ func valley(steep float64, z, grad []float64) float64 {
 // reflection so that its axes differ from the axes of z.
 func quadratic(c []float64, cond float64) func(z, grad []float64) float64 {
 	n := len(c)
-	v := must.Slice(n, func(int) float64 { return 1 / math.Sqrt(float64(n)) })
+	v := testcheck.Slice(n, func(int) float64 { return 1 / math.Sqrt(float64(n)) })
 	reflect := func(x []float64) []float64 {
 		y, dot := slices.Clone(x), 0.0
 		for i := range x {
@@ -170,7 +170,7 @@ func quadratic(c []float64, cond float64) func(z, grad []float64) float64 {
 		return y
 	}
 	return func(z, grad []float64) float64 {
-		d := must.Slice(n, func(i int) float64 { return z[i] - c[i] })
+		d := testcheck.Slice(n, func(i int) float64 { return z[i] - c[i] })
 		d = reflect(d)
 		f := 0.0
 		for i := range d {
@@ -280,7 +280,7 @@ func checkSlopes(t *testing.T, f func(z, grad []float64) float64, z []float64, a
 	g := make([]float64, len(z))
 	f(z, g)
 	want := fd.Gradient(nil, func(z []float64) float64 { return f(z, nil) }, z, &fd.Settings{Formula: fd.Central})
-	must.Near(t, "gradient", g, want, 1e-6, absolute)
+	testcheck.Near(t, "gradient", g, want, 1e-6, absolute)
 }
 
 // TestKKT minimizes random convex quadratics and random Rosenbrock functions in
@@ -290,7 +290,7 @@ func TestKKT(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 8).Draw(t, "n")
 		draw := func(name string, lo, hi float64) []float64 {
-			z := must.Slice(n, func(int) float64 { return rapid.Float64Range(lo, hi).Draw(t, name) })
+			z := testcheck.Slice(n, func(int) float64 { return rapid.Float64Range(lo, hi).Draw(t, name) })
 			return z
 		}
 		f := rosenbrock
@@ -304,7 +304,7 @@ func TestKKT(t *testing.T) {
 			}
 		}
 		p := arrays{Objective: total(f), Start: draw("start", -4, 4), Lower: lower, Upper: upper}
-		r := must.Get(minimizeArrays(t.Context(), p, how{RelativeTolerance: -1}))(t)
+		r := testcheck.Get(minimizeArrays(t.Context(), p, how{RelativeTolerance: -1}))(t)
 		if r.Status != StatusGradientConverged && r.Status != StatusAllFixed {
 			t.Fatalf("%v: gradient norm %g at %v, %+v", r.Status, r.GradientNorm, r.X, r.Evaluations)
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // searchProblem is a problem for line searches, from several starts.
@@ -32,7 +32,7 @@ func searchProblems() (out []searchProblem) {
 func TestLineSearchCost(t *testing.T) {
 	cost := 0
 	for _, p := range searchProblems() {
-		r := must.Get(minimizeArrays(t.Context(), p.problem, how{Restarts: p.restarts / 5, RelativeTolerance: -1}))(t)
+		r := testcheck.Get(minimizeArrays(t.Context(), p.problem, how{Restarts: p.restarts / 5, RelativeTolerance: -1}))(t)
 		cost += r.Evaluations.Value + 2*r.Evaluations.Gradient
 		for _, st := range r.Starts {
 			if st.Status != StatusGradientConverged {
@@ -117,7 +117,7 @@ func TestLineSearch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, values, slopes, err := phi(c.f, c.step, c.limit)
-			must.Do(t, err)
+			testcheck.Do(t, err)
 			f0, g0 := c.f(0)
 			f, g := c.f(a)
 			t.Logf("step %g after %d values, %d slopes", a, values, slopes)
@@ -178,7 +178,7 @@ func minimizeFading(t *testing.T, at float64, limits func([]float64) []float64) 
 		Objectives: []Func{total(fading(at))}, Limits: limits, Starts: []Start{{Z: []float64{2, -1}}},
 		Parameters: []Parameter{{Name: "lengthscale", Log: true, Start: 1, Upper: 1e4}, {Name: "b", Start: -1, Lower: -inf, Upper: inf}},
 	}
-	return must.Get(Minimize(t.Context(), p, Options{GradientTolerance: 1e-9, RelativeTolerance: -1}))(t)
+	return testcheck.Get(Minimize(t.Context(), p, Options{GradientTolerance: 1e-9, RelativeTolerance: -1}))(t)
 }
 
 // TestVanish checks that a descent tries the bound of a parameter whose effect vanishes,
@@ -227,7 +227,7 @@ func TestSlowDescentLooks(t *testing.T) {
 	if looks != 2*len(at) { // a value and a gradient each
 		t.Errorf("%d evaluations of the differences upwards, want %d", looks, 2*len(at))
 	}
-	must.Near(t, "minimum", r.X, constant(6, 1), 0, 1e-4)
+	testcheck.Near(t, "minimum", r.X, constant(6, 1), 0, 1e-4)
 	if !r.Status.Converged() {
 		t.Error(r.Status)
 	}
@@ -302,7 +302,7 @@ func TestECNoise(t *testing.T) {
 	for range 500 {
 		sigma := math.Exp(-20 * rng.Float64())
 		slope := sigma * rng.NormFloat64()
-		values := must.Slice(noiseValues+1, func(k int) float64 { return 300 + slope*float64(k) + sigma*rng.NormFloat64() })
+		values := testcheck.Slice(noiseValues+1, func(k int) float64 { return 300 + slope*float64(k) + sigma*rng.NormFloat64() })
 		switch got := ecNoise(values); {
 		case got == 0:
 			none++
@@ -313,7 +313,7 @@ func TestECNoise(t *testing.T) {
 	if far > 25 || none > 100 {
 		t.Errorf("of 500 estimates %d are far off and %d found no noise", far, none)
 	}
-	smooth := must.Slice(noiseValues+1, func(k int) float64 { return math.Exp(float64(k) / 4) })
+	smooth := testcheck.Slice(noiseValues+1, func(k int) float64 { return math.Exp(float64(k) / 4) })
 	if got := ecNoise(smooth); got != 0 {
 		t.Errorf("a smooth function has noise %g", got)
 	}

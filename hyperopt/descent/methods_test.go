@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // bowl is strictly convex, with its minimum at a and curvatures 1 to 10, and counts its evaluations.
@@ -58,7 +58,7 @@ func TestWithinBounds(t *testing.T) {
 			problem.Lower, problem.Upper = append(problem.Lower, b.lo), append(problem.Upper, b.hi)
 			problem.Fixed = append(problem.Fixed, i == 0 && p > 2)
 		}
-		result := must.Get(minimizeArrays(t.Context(), problem, how{MaxEvaluations: 5000}))(r)
+		result := testcheck.Get(minimizeArrays(t.Context(), problem, how{MaxEvaluations: 5000}))(r)
 		if b.outside {
 			r.Fatalf("evaluated outside the bounds")
 		}
@@ -131,7 +131,7 @@ func (h hooked) Value(ctx context.Context, z []float64) (float64, error) {
 func TestHessian(t *testing.T) {
 	b := &bowl{a: []float64{0.5, -1, 2}, lo: -9, hi: 9}
 	z := []float64{0, 0.3, 1}
-	h := must.Get(Hessian(t.Context(), NewOracle(b, nil), z, HessianOptions{Fixed: []bool{false, true, false}}))(t)
+	h := testcheck.Get(Hessian(t.Context(), NewOracle(b, nil), z, HessianOptions{Fixed: []bool{false, true, false}}))(t)
 	for i := range 3 {
 		for j := range 3 {
 			want := 0.0
@@ -149,7 +149,7 @@ func TestHessian(t *testing.T) {
 // TestMetric checks that a descent with the Hessian at the minimum as its metric takes fewer
 // evaluations, and that a misleading metric costs evaluations but not the minimum.
 func TestMetric(t *testing.T) {
-	minimum := must.Slice(8, func(i int) float64 { return 0.3 * float64(i%3) })
+	minimum := testcheck.Slice(8, func(i int) float64 { return 0.3 * float64(i%3) })
 	problem := arrays{Start: make([]float64, 8)}
 	counts := map[string]int{}
 	for name, scale := range map[string]float64{"none": 0, "exact": 1, "large": 1e6, "small": 1e-6, "negative": -1} {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // minimize runs Minimize and checks what must hold for every run on obj.
@@ -56,7 +56,7 @@ func minimize(t *testing.T, p arrays, s how) (*Result, error) {
 
 func mustMinimize(t *testing.T, p arrays, s how) *Result {
 	t.Helper()
-	return must.Get(minimize(t, p, s))(t)
+	return testcheck.Get(minimize(t, p, s))(t)
 }
 
 func wantNear(t *testing.T, what string, got, want []float64, tol float64) {
@@ -134,7 +134,7 @@ func TestGP(t *testing.T) {
 	for i, d := range []int{1, 2, 3} {
 		g := newGP(30, d, 0.2, uint64(i))
 		p := g.problem()
-		checkSlopes(t, func(z, grad []float64) float64 { return must.Get(g.nlml(z, grad))(t) }, p.Start, 1e-8)
+		checkSlopes(t, func(z, grad []float64) float64 { return testcheck.Get(g.nlml(z, grad))(t) }, p.Start, 1e-8)
 		r := mustMinimize(t, p, how{Restarts: 6, Seed: 7})
 		for k, st := range r.Starts {
 			if !st.Status.Converged() {

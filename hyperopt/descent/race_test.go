@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // The positions and depths of the wells of TestRace.
@@ -164,7 +164,7 @@ func TestPromised(t *testing.T) {
 		// With z₂ fixed at 3 the rest is ½gᵀH₂⁻¹g of the leading block of two.
 		{[]bool{false, false, true}, (5*6.5*6.5 + 2*6.5*12 + 7*12*12) / 34 / 2},
 	} {
-		r := must.Get(newRun(arrays{Objective: total(f), Start: []float64{1, -2, 3}, Metric: h, Fixed: c.fixed}.problem(how{}), Options{}))(t)
+		r := testcheck.Get(newRun(arrays{Objective: total(f), Start: []float64{1, -2, 3}, Metric: h, Fixed: c.fixed}.problem(how{}), Options{}))(t)
 		got := math.NaN()
 		r.descent(0, r.objectives[0], func(d *descent) {
 			if math.IsNaN(got) {
@@ -214,7 +214,7 @@ func TestWorkers(t *testing.T) {
 	for _, race := range []bool{false, true} {
 		settings := how{Restarts: 11, Seed: 5, RestartStd: 3, Race: race}
 		start := []float64{0.3, -2}
-		serial := must.Get(minimizeArrays(t.Context(), arrays{Objective: &waves{}, Start: start}, settings))(t)
+		serial := testcheck.Get(minimizeArrays(t.Context(), arrays{Objective: &waves{}, Start: start}, settings))(t)
 		ended := !slices.ContainsFunc(serial.Starts, func(s StartResult) bool { return !s.Status.Converged() })
 		if race && ended {
 			t.Error("every start ran to its end")
@@ -222,7 +222,7 @@ func TestWorkers(t *testing.T) {
 		for range 5 {
 			last, calls := Iteration{Best: math.Inf(1)}, 0
 			settings.Callback = func(it Iteration) { last, calls = it, calls+1 }
-			got := must.Get(minimizeArrays(t.Context(), arrays{Objective: &waves{}, Workers: []Func{&waves{}, &waves{}}, Start: start}, settings))(t)
+			got := testcheck.Get(minimizeArrays(t.Context(), arrays{Objective: &waves{}, Workers: []Func{&waves{}, &waves{}}, Start: start}, settings))(t)
 			if diff := cmp.Diff(serial, got, cmpopts.EquateNaNs()); diff != "" {
 				t.Fatalf("race %v, with three workers:\n%s", race, diff)
 			}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // fade is quadratic in u = exp(−2z₀) and z₁, with its minimum over u ≥ 0 at u = 0 for slope > −0.3
@@ -34,7 +34,7 @@ func fade(slope float64) curvedFunc {
 // it came, and that steps end where they should.
 func TestReciprocals(t *testing.T) {
 	f := fade(1.5)
-	s := must.Get(newSpace([]Parameter{{Start: 1, Lower: -20, Upper: 14.9}, {Start: 1, Lower: -20, Upper: 20}}))(t)
+	s := testcheck.Get(newSpace([]Parameter{{Start: 1, Lower: -20, Upper: 14.9}, {Start: 1, Lower: -20, Upper: 20}}))(t)
 	s.limits = func([]float64) []float64 { return []float64{0, math.Inf(1)} }
 	for _, z := range [][]float64{{0.4, 0.1}, {-0.2, -1}, {2, 0.5}} {
 		at := Point{Z: z, G: make([]float64, 2)}
@@ -57,13 +57,13 @@ func TestReciprocals(t *testing.T) {
 		}
 		b := c.see(f.hessian(z), at)
 		for i := range 2 {
-			must.Near(t, "gradient", []float64{c.gradient(at)[i]}, []float64{(value(i, h) - value(i, -h)) / (2 * h)}, 1e-8, 1e-8)
+			testcheck.Near(t, "gradient", []float64{c.gradient(at)[i]}, []float64{(value(i, h) - value(i, -h)) / (2 * h)}, 1e-8, 1e-8)
 			up, down := []float64{y[0], y[1]}, []float64{y[0], y[1]}
 			up[i], down[i] = up[i]+h, down[i]-h
 			g, l := seen(up), seen(down)
-			must.Near(t, "Hessian", b[2*i:2*i+2], []float64{(g[0] - l[0]) / (2 * h), (g[1] - l[1]) / (2 * h)}, 1e-7, 1e-7)
+			testcheck.Near(t, "Hessian", b[2*i:2*i+2], []float64{(g[0] - l[0]) / (2 * h), (g[1] - l[1]) / (2 * h)}, 1e-7, 1e-7)
 		}
-		must.Near(t, "Hessian by the vector", c.leave(b, at), f.hessian(z), 1e-12, 1e-12)
+		testcheck.Near(t, "Hessian by the vector", c.leave(b, at), f.hessian(z), 1e-12, 1e-12)
 		_, most := c.room(0, z[0], s)
 		if hi := c.end(0, z[0], most, s); hi != s.hi[0] {
 			t.Errorf("a step as long as the room ends at %v, want the bound", hi)
@@ -98,11 +98,11 @@ func TestFadingEnd(t *testing.T) {
 			}
 			search := Search{Objectives: []Func{f}, Limits: limits, Starts: []Start{{Z: []float64{c.from, -0.4}, Metric: Metric{1, 0, 0, 1}}},
 				Parameters: []Parameter{{Name: "ℓ", Lower: -5, Upper: 13.8}, {Name: "b", Lower: -5, Upper: 5}}}
-			r := must.Get(Minimize(t.Context(), search, Options{ToleranceNats: 1e-6}))(t)
+			r := testcheck.Get(Minimize(t.Context(), search, Options{ToleranceNats: 1e-6}))(t)
 			if !r.Status.Converged() || r.Evaluations.Value > c.most {
 				t.Errorf("%s after %d values, most %d", r.Status, r.Evaluations.Value, c.most)
 			}
-			must.Near(t, "minimum", r.X, c.want, 0, 2e-3)
+			testcheck.Near(t, "minimum", r.X, c.want, 0, 2e-3)
 		})
 	}
 }

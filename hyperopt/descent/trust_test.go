@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestMinimum checks the conditions that characterize the minimum of a quadratic in a ball (N&W
@@ -20,10 +20,10 @@ func TestMinimum(t *testing.T) {
 		n := 1 + rng.IntN(6)
 		b := mat.NewSymDense(n, nil)
 		for range 1 + rng.IntN(n+1) { // often singular
-			v := mat.NewVecDense(n, must.Slice(n, func(int) float64 { return rng.NormFloat64() }))
+			v := mat.NewVecDense(n, testcheck.Slice(n, func(int) float64 { return rng.NormFloat64() }))
 			b.SymRankOne(b, math.Exp(3*rng.NormFloat64())*float64(rng.IntN(3)-1), v)
 		}
-		g := must.Slice(n, func(int) float64 { return rng.NormFloat64() })
+		g := testcheck.Slice(n, func(int) float64 { return rng.NormFloat64() })
 		if rng.IntN(4) == 0 { // the hard case: nothing along the most negative curvature
 			var e mat.EigenSym
 			e.Factorize(b, true)
@@ -126,11 +126,11 @@ func TestSecondOrderEnd(t *testing.T) {
 			search := Search{Objectives: []Func{well(c.steepness)}, Starts: []Start{{Z: c.start, Metric: metric}}, Parameters: []Parameter{
 				{Name: "x", Start: c.start[0], Lower: math.Inf(-1), Upper: c.upper},
 				{Name: "y", Start: c.start[1], Lower: math.Inf(-1), Upper: math.Inf(1)}}}
-			r := must.Get(Minimize(t.Context(), search, Options{ToleranceNats: 1e-6}))(t)
+			r := testcheck.Get(Minimize(t.Context(), search, Options{ToleranceNats: 1e-6}))(t)
 			if r.Status != StatusGainConverged && r.Status != StatusGradientConverged || r.Evaluations.Value > c.most {
 				t.Errorf("%s after %d values, most %d", r.Status, r.Evaluations.Value, c.most)
 			}
-			must.Near(t, "minimum", r.X, c.want, 0, 1e-3)
+			testcheck.Near(t, "minimum", r.X, c.want, 0, 1e-3)
 		})
 	}
 }
@@ -152,7 +152,7 @@ func TestStartAtOptimum(t *testing.T) {
 		steepness: 1,
 	}
 	search := Search{Objectives: []Func{f}, Parameters: []Parameter{{Name: "a", Lower: -1, Upper: 1}}, Starts: []Start{{Z: []float64{start}}}}
-	r := must.Get(Minimize(t.Context(), search, Options{ToleranceNats: 1e-7}))(t)
+	r := testcheck.Get(Minimize(t.Context(), search, Options{ToleranceNats: 1e-7}))(t)
 	if r.Status != StatusGainConverged || r.X[0] != start || !(r.GradientNorm > 1e-4) {
 		t.Errorf("%s at %v, gradient %v", r.Status, r.X, r.GradientNorm)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // undefined is an error that a journal records.
@@ -35,12 +35,12 @@ func TestReplay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	open := func() *Journal {
 		t.Helper()
-		return must.Get(Open(path, "job", failures))(t)
+		return testcheck.Get(Open(path, "job", failures))(t)
 	}
 	j := open()
 	z, other := []float64{1, math.Pi}, []float64{2, 3}
 	a, b := j.Sequence("a"), j.Sequence("b")
-	must.Do(t,
+	testcheck.Do(t,
 		a.Record(z, -0.1, nil, nil), b.Record(other, 7, nil, nil), a.Record(z, -0.1, []float64{math.Inf(1), 1e-300}, nil),
 		a.Record(other, 0, nil, &undefined{4}), a.Record(z, 0, nil, errors.New("ends the run")), j.Close(), j.Close())
 	j = open()
@@ -73,8 +73,8 @@ func TestReplay(t *testing.T) {
 func TestOtherRun(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
-	j := must.Get(Open(path, "job", failures))(t)
-	must.Do(t, j.Sequence("a").Record([]float64{1}, 2, nil, nil))
+	j := testcheck.Get(Open(path, "job", failures))(t)
+	testcheck.Do(t, j.Sequence("a").Record([]float64{1}, 2, nil, nil))
 	refused := func(path, job, want string) {
 		t.Helper()
 		var e *Error
@@ -87,26 +87,26 @@ func TestOtherRun(t *testing.T) {
 	refused(path, "other", "belongs to another job")
 	refused(dir, "job", "is a directory")
 	for name, size := range map[string]int{"zeros": 100, "image": mostLost + 1} {
-		must.Do(t, os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o600))
+		testcheck.Do(t, os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o600))
 	}
-	must.Do(t, must.Get(Open(filepath.Join(dir, "zeros"), "job", failures))(t).Close()) // lost by a failure of the machine
+	testcheck.Do(t, testcheck.Get(Open(filepath.Join(dir, "zeros"), "job", failures))(t).Close()) // lost by a failure of the machine
 	refused(filepath.Join(dir, "image"), "job", "is not a checkpoint")
 	text := filepath.Join(dir, "text")
-	must.Do(t, os.WriteFile(text, []byte("my notes\n"), 0o600))
+	testcheck.Do(t, os.WriteFile(text, []byte("my notes\n"), 0o600))
 	refused(text, "job", "is not a checkpoint")
 	for what, ask := range map[string]func(s *Sequence) error{
 		"another point": func(s *Sequence) error { _, _, err := s.Replay([]float64{2}, nil); return err },
 		"a gradient":    func(s *Sequence) error { _, _, err := s.Replay([]float64{1}, make([]float64, 1)); return err },
 	} {
-		j = must.Get(Open(path, "job", failures))(t)
+		j = testcheck.Get(Open(path, "job", failures))(t)
 		var e *Error
 		if err := ask(j.Sequence("a")); !errors.As(err, &e) {
 			t.Errorf("%s: %v", what, err)
 		}
 		j.Close()
 	}
-	j = must.Get(Open(path, "job", failures))(t)
-	must.Do(t, j.Remove())
+	j = testcheck.Get(Open(path, "job", failures))(t)
+	testcheck.Do(t, j.Remove())
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("removed: %v", err)
 	}
@@ -140,16 +140,16 @@ func FuzzJournal(f *testing.F) {
 // records read from it are as written. Its last line may be lost.
 func TestDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	j := must.Get(Open(path, "job", failures))(t)
+	j := testcheck.Get(Open(path, "job", failures))(t)
 	s := j.Sequence("a")
 	for i := range 8 {
 		z := []float64{float64(i), math.Pi}
-		must.Do(t, errors.Join(s.Record(z, float64(i), nil, nil), s.Record(z, float64(i), []float64{1, -float64(i)}, nil), s.Record(z, 0, nil, &undefined{3})))
+		testcheck.Do(t, errors.Join(s.Record(z, float64(i), nil, nil), s.Record(z, float64(i), []float64{1, -float64(i)}, nil), s.Record(z, 0, nil, &undefined{3})))
 	}
-	must.Do(t, j.Close())
-	whole := must.Get(os.ReadFile(path))(t)
+	testcheck.Do(t, j.Close())
+	whole := testcheck.Get(os.ReadFile(path))(t)
 	want := &Journal{past: map[string][]record{}}
-	must.Get(want.read(string(whole), head+"job\n"))(t)
+	testcheck.Get(want.read(string(whole), head+"job\n"))(t)
 	refused := 0
 	for i := range whole {
 		for bit := range 8 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func TestWrite(t *testing.T) {
@@ -24,7 +24,7 @@ func TestWrite(t *testing.T) {
 			return fail
 		})
 	}
-	must.Do(t, put("one", nil))
+	testcheck.Do(t, put("one", nil))
 	boom := errors.New("boom")
 	if err := put("two", boom); !errors.Is(err, boom) {
 		t.Fatalf("error %v, want boom", err)
@@ -32,15 +32,15 @@ func TestWrite(t *testing.T) {
 	if text, _ := os.ReadFile(path); string(text) != "one" {
 		t.Errorf("after a failure the file holds %q", text)
 	}
-	must.Do(t, os.Chmod(path, 0o600))
-	must.Do(t, put("three", nil))
+	testcheck.Do(t, os.Chmod(path, 0o600))
+	testcheck.Do(t, put("three", nil))
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, error %v; want 0600", info.Mode(), err)
 	}
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink("a", link); err == nil {
-		must.Do(t, Write(t.Context(), link, func(w io.Writer) error { _, err := io.WriteString(w, "four"); return err }))
+		testcheck.Do(t, Write(t.Context(), link, func(w io.Writer) error { _, err := io.WriteString(w, "four"); return err }))
 		if text, _ := os.ReadFile(path); string(text) != "four" {
 			t.Errorf("through a link the file holds %q", text)
 		}

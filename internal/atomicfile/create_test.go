@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestCreate checks that Create writes new and empty files, refuses to replace others
@@ -24,8 +24,8 @@ func TestCreate(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "a.csv.gz")
-	must.Do(t, os.WriteFile(path, nil, 0o600))
-	must.Do(t, Create(t.Context(), path, text("one")))
+	testcheck.Do(t, os.WriteFile(path, nil, 0o600))
+	testcheck.Do(t, Create(t.Context(), path, text("one")))
 	check("a.csv.gz", "one")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
@@ -35,7 +35,7 @@ func TestCreate(t *testing.T) {
 	if !errors.As(err, &exists) || exists.Saved != "" {
 		t.Errorf("error %v", err)
 	}
-	must.Do(t, Writer(true)(t.Context(), path, text("two")))
+	testcheck.Do(t, Writer(true)(t.Context(), path, text("two")))
 	check("a.csv.gz", "two")
 
 	other := filepath.Join(dir, "b.csv.gz")

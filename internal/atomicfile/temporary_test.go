@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestMain is the program of TestKilled if GPFIT_TEST_WRITE names a file.
@@ -41,15 +41,15 @@ func TestKilled(t *testing.T) {
 	start := func(name string) *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "GPFIT_TEST_WRITE="+filepath.Join(dir, name))
-		out := must.Get(cmd.StdoutPipe())(t)
-		must.Do(t, cmd.Start())
+		out := testcheck.Get(cmd.StdoutPipe())(t)
+		testcheck.Do(t, cmd.Start())
 		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "writing\n" {
 			t.Fatalf("%q, %v", line, err)
 		}
 		return cmd
 	}
 	end := func(cmd *exec.Cmd) {
-		must.Do(t, cmd.Process.Kill())
+		testcheck.Do(t, cmd.Process.Kill())
 		_ = cmd.Wait()
 	}
 	living := start("living")
@@ -58,12 +58,12 @@ func TestKilled(t *testing.T) {
 	other := ".x.tmp-gpfit-" + strings.Repeat("0", 8) + "-00000000"
 	users := []string{".a.tmp1", ".tmp-gpfit-" + host() + "-00000000", ".a.tmp-gpfit-" + host() + "-00000000.txt", "a.tmp-gpfit-" + host() + "-00000000", other}
 	for _, name := range users {
-		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		testcheck.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	folder := ".folder.tmp-gpfit-" + host() + "-00000000"
-	must.Do(t, os.Mkdir(filepath.Join(dir, folder), 0o700), WriteBytes(filepath.Join(dir, "new"), []byte("new")))
+	testcheck.Do(t, os.Mkdir(filepath.Join(dir, folder), 0o700), WriteBytes(filepath.Join(dir, "new"), []byte("new")))
 	count := map[string]int{}
-	for _, e := range must.Get(os.ReadDir(dir))(t) {
+	for _, e := range testcheck.Get(os.ReadDir(dir))(t) {
 		base, _, _ := strings.Cut(e.Name(), ".tmp-gpfit-"+host())
 		count[base]++
 	}
@@ -89,7 +89,7 @@ func TestRemoveLeftBeside(t *testing.T) {
 	}()
 	for i := 0; ; i++ {
 		path := filepath.Join(dir, fmt.Sprint(i%5))
-		must.Do(t, WriteBytes(path, []byte("text")))
+		testcheck.Do(t, WriteBytes(path, []byte("text")))
 		if text, err := os.ReadFile(path); string(text) != "text" {
 			t.Fatalf("%q, %v", text, err)
 		}
@@ -104,5 +104,5 @@ func TestRemoveLeftBeside(t *testing.T) {
 // TestLongName checks that a file may have the longest name that systems allow.
 func TestLongName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), strings.Repeat("é", 127))
-	must.Do(t, WriteBytes(path, []byte("text")))
+	testcheck.Do(t, WriteBytes(path, []byte("text")))
 }

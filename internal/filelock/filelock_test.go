@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // open opens the file at path again, as another process would.
 func open(t *testing.T, path string) *os.File {
 	t.Helper()
-	f := must.Get(os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644))(t)
+	f := testcheck.Get(os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644))(t)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -32,7 +32,7 @@ func TestTry(t *testing.T) {
 	check("the first", a, true, nil)
 	check("exclusive while exclusive", b, true, ErrBusy)
 	check("shared while exclusive", b, false, ErrBusy)
-	must.Do(t, Unlock(a))
+	testcheck.Do(t, Unlock(a))
 	check("shared after Unlock", a, false, nil)
 	check("shared while shared", b, false, nil)
 	check("exclusive while shared", open(t, path), true, ErrBusy)
@@ -45,7 +45,7 @@ func TestTry(t *testing.T) {
 func TestReadWhileLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	f := open(t, path)
-	must.Do(t, Try(f, true, 0))
+	testcheck.Do(t, Try(f, true, 0))
 	if _, err := f.WriteString("text"); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestReadWhileLocked(t *testing.T) {
 func TestPatience(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	holder, waiter := open(t, path), open(t, path)
-	must.Do(t, Try(holder, true, 0))
+	testcheck.Do(t, Try(holder, true, 0))
 	if err := Try(waiter, true, 3*pollInterval); !errors.Is(err, ErrBusy) {
 		t.Errorf("held: %v", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // Ends say whether [Numbers] places numbers at the end of a page, and where.
@@ -22,10 +22,10 @@ func Numbers(t testing.TB, atEnd bool) (allocate func(n int) []float64, free fun
 		}
 		page := syscall.Getpagesize()
 		inner := (8*n + page - 1) / page * page
-		m := must.Get(syscall.Mmap(-1, 0, inner+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE))(t)
+		m := testcheck.Get(syscall.Mmap(-1, 0, inner+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE))(t)
 		maps = append(maps, m)
 		for _, outer := range [][]byte{m[:page], m[page+inner:]} {
-			must.Do(t, syscall.Mprotect(outer, syscall.PROT_NONE))
+			testcheck.Do(t, syscall.Mprotect(outer, syscall.PROT_NONE))
 		}
 		at := page
 		if atEnd {
@@ -35,7 +35,7 @@ func Numbers(t testing.TB, atEnd bool) (allocate func(n int) []float64, free fun
 	}
 	return allocate, func() {
 		for _, m := range maps {
-			must.Do(t, syscall.Munmap(m))
+			testcheck.Do(t, syscall.Munmap(m))
 		}
 	}
 }

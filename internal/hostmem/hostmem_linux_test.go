@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestLimits checks that Free never exceeds the process's own limits. The limit on the
@@ -44,9 +44,9 @@ func TestLimits(t *testing.T) {
 func TestCheckLimit(t *testing.T) {
 	if os.Getenv("HOSTMEM_CHECK") != "" {
 		var old syscall.Rlimit
-		must.Do(t, syscall.Getrlimit(syscall.RLIMIT_AS, &old))
+		testcheck.Do(t, syscall.Getrlimit(syscall.RLIMIT_AS, &old))
 		low := syscall.Rlimit{Cur: uint64(pages(0)) + heapStep + 16<<20, Max: old.Max}
-		must.Do(t, syscall.Setrlimit(syscall.RLIMIT_AS, &low))
+		testcheck.Do(t, syscall.Setrlimit(syscall.RLIMIT_AS, &low))
 		err := CheckLimit()
 		_ = syscall.Setrlimit(syscall.RLIMIT_AS, &old)
 		var left, needed int

@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/internal/transform"
 )
 
@@ -57,7 +57,7 @@ func TestNegLog(t *testing.T) {
 			exponent := bigDensity(d, y).MantExp(mantissa)
 			m, _ := mantissa.Float64()
 			want := -math.Log(m) - float64(exponent)*math.Ln2
-			must.Within(t, d.NegLog(y), want, tol*max(1, math.Abs(want)), "%s at %v", name, y)
+			testcheck.Within(t, d.NegLog(y), want, tol*max(1, math.Abs(want)), "%s at %v", name, y)
 		}
 	}
 	for _, c := range []struct {
@@ -87,8 +87,8 @@ func TestInterval(t *testing.T) {
 		for _, p := range []float64{0.1, 0.5, 0.9, 0.95, 0.999} {
 			lower, upper := d.Interval(p)
 			if name != "narrow" { // where doubles are too coarse
-				must.Within(t, below(d, lower), (1-p)/2, tol, "%s: probability below the interval of %v", name, p)
-				must.Within(t, below(d, upper), (1+p)/2, tol, "%s: probability below the upper bound of %v", name, p)
+				testcheck.Within(t, below(d, lower), (1-p)/2, tol, "%s: probability below the interval of %v", name, p)
+				testcheck.Within(t, below(d, upper), (1+p)/2, tol, "%s: probability below the upper bound of %v", name, p)
 			}
 			z := CentralQuantile(p)
 			for _, y := range []float64{lower - 1e-6, lower + 1e-6, upper - 1e-6, upper + 1e-6} {
@@ -97,7 +97,7 @@ func TestInterval(t *testing.T) {
 				}
 			}
 		}
-		must.Within(t, d.Standardized(1.5), distuv.UnitNormal.Quantile(below(d, 1.5)), 1e-8, "%s: standardized", name)
+		testcheck.Within(t, d.Standardized(1.5), distuv.UnitNormal.Quantile(below(d, 1.5)), 1e-8, "%s: standardized", name)
 		if z := d.Standardized(1e6); !(z > 100) || math.IsInf(z, 0) {
 			t.Errorf("%s: far out %v", name, z)
 		}
@@ -113,19 +113,19 @@ func TestTransformed(t *testing.T) {
 	other := distuv.Normal{Mu: 5, Sigma: 2}
 	mixed := Predictive{one, {Mean: 5, Std: 2}}
 	for _, y := range []float64{0.1, 2, 30} {
-		must.Within(t, Predictive{one}.NegLog(y), -want.LogProb(y), 1e-12, "log density at %v", y)
-		must.Within(t, mixed.NegLog(y), -math.Log(want.Prob(y)/2+other.Prob(y)/2), 1e-12, "log density of a mixture at %v", y)
-		must.Within(t, mixed.Standardized(y), distuv.UnitNormal.Quantile(want.CDF(y)/2+other.CDF(y)/2), 1e-8, "standardized %v", y)
+		testcheck.Within(t, Predictive{one}.NegLog(y), -want.LogProb(y), 1e-12, "log density at %v", y)
+		testcheck.Within(t, mixed.NegLog(y), -math.Log(want.Prob(y)/2+other.Prob(y)/2), 1e-12, "log density of a mixture at %v", y)
+		testcheck.Within(t, mixed.Standardized(y), distuv.UnitNormal.Quantile(want.CDF(y)/2+other.CDF(y)/2), 1e-8, "standardized %v", y)
 	}
 	if f := one.NegLog(-1); !math.IsInf(f, 1) {
 		t.Errorf("-log density %v of a negative number", f)
 	}
 	for _, p := range []float64{0.5, 0.95} {
 		lower, upper := Predictive{one}.Interval(p)
-		must.Within(t, lower, want.Quantile((1-p)/2), 1e-9, "lower bound of %v", p)
-		must.Within(t, upper, want.Quantile((1+p)/2), 1e-9, "upper bound of %v", p)
+		testcheck.Within(t, lower, want.Quantile((1-p)/2), 1e-9, "lower bound of %v", p)
+		testcheck.Within(t, upper, want.Quantile((1+p)/2), 1e-9, "upper bound of %v", p)
 		lower, _ = mixed.Interval(p)
-		must.Within(t, want.CDF(lower)/2+other.CDF(lower)/2, (1-p)/2, 1e-9, "probability below the bound of a mixture")
+		testcheck.Within(t, want.CDF(lower)/2+other.CDF(lower)/2, (1-p)/2, 1e-9, "probability below the bound of a mixture")
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestValues compares with scipy 1.17.1: stats.boxcox, stats.yeojohnson, and their *_normmax.
@@ -13,10 +13,10 @@ func TestValues(t *testing.T) {
 	const tol = 1e-14 // two roundings
 	box, yeo := &Map{BoxCox, 0.3, 0, 1}, &Map{YeoJohnson, 0.3, 0, 1}
 	for y, want := range map[float64]float64{0.2: -1.2765537909333011, 0.9: -0.10371279600912209, 1: 0, 5: 2.0688553223092083} {
-		must.Within(t, box.Forward(y), want, tol*max(1, math.Abs(want)), "boxcox of %v", y)
+		testcheck.Within(t, box.Forward(y), want, tol*max(1, math.Abs(want)), "boxcox of %v", y)
 	}
 	for y, want := range map[float64]float64{-3: -5.621213697754795, -0.5: -0.583706976420589, 0: 0, 0.7: 0.5751964142418066, 4: 2.068855322309208} {
-		must.Within(t, yeo.Forward(y), want, tol*max(1, math.Abs(want)), "yeojohnson of %v", y)
+		testcheck.Within(t, yeo.Forward(y), want, tol*max(1, math.Abs(want)), "yeojohnson of %v", y)
 	}
 	const search = 1e-6 // scipy's tolerance
 	signed := []float64{-3.1, -2, -0.4, -0.1, 0.2, 0.3, 0.9, 1.4, 2.1, 5.5}
@@ -30,7 +30,7 @@ func TestValues(t *testing.T) {
 		{BoxCox, []float64{0.6, 1.1, 1.3, 2.2, 2.9, 3.1, 4.8, 7.7, 9.4, 20.5}, false, 0}, // -0.068 without bounds
 		{YeoJohnson, signed, false, 0.6802059103744935}, {YeoJohnson, signed, true, 0.8299677092484138},
 	} {
-		must.Within(t, New(c.kind, c.y, c.raw).Lambda, c.want, search, "lambda of %s", c.kind)
+		testcheck.Within(t, New(c.kind, c.y, c.raw).Lambda, c.want, search, "lambda of %s", c.kind)
 	}
 }
 
@@ -52,11 +52,11 @@ func TestDerivatives(t *testing.T) {
 				continue
 			}
 			slope := (of.Forward(y+step) - of.Forward(y-step)) / (2 * step)
-			must.Within(t, math.Exp(of.LogSlope(y)), slope, tol*max(1, slope), "%s: slope at %v", name, y)
-			must.Within(t, of.Inverse(of.Forward(y)), y, 1e-12*max(1, math.Abs(y)), "%s: inverse at %v", name, y)
+			testcheck.Within(t, math.Exp(of.LogSlope(y)), slope, tol*max(1, slope), "%s: slope at %v", name, y)
+			testcheck.Within(t, of.Inverse(of.Forward(y)), y, 1e-12*max(1, math.Abs(y)), "%s: inverse at %v", name, y)
 			l := of.Coordinate(y)
 			central := (Value(of.Kind, of.Lambda+step, l) - Value(of.Kind, of.Lambda-step, l)) / (2 * step)
-			must.Within(t, ByLambda(of.Kind, of.Lambda, l), central, tol*max(1, math.Abs(central)), "%s: derivative by lambda at %v", name, y)
+			testcheck.Within(t, ByLambda(of.Kind, of.Lambda, l), central, tol*max(1, math.Abs(central)), "%s: derivative by lambda at %v", name, y)
 		}
 	})
 }
@@ -74,24 +74,24 @@ func TestMoments(t *testing.T) {
 				y, w := of.Inverse(c[0]+c[1]*z), step*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi)
 				first, second = first+w*y, second+w*y*y
 			}
-			must.Within(t, mean, first, tol*max(1, math.Abs(first)), "%s: mean at %v", name, c)
+			testcheck.Within(t, mean, first, tol*max(1, math.Abs(first)), "%s: mean at %v", name, c)
 			want := math.Sqrt(second - first*first)
-			must.Within(t, std, want, tol*max(1, want), "%s: deviation at %v", name, c)
+			testcheck.Within(t, std, want, tol*max(1, want), "%s: deviation at %v", name, c)
 		}
 	})
 	for _, std := range []float64{1e-6, 0.05, 0.2} { // (1 + v/2)², far from v = −2
 		mean, got := (&Map{BoxCox, 0.5, 0, 1}).Moments(0.4, std)
-		must.Within(t, mean, 1.44+std*std/4, 1e-13, "mean of a square")
-		must.Within(t, got, math.Sqrt(1.44*std*std+std*std*std*std/8), 1e-9*std, "deviation of a square")
+		testcheck.Within(t, mean, 1.44+std*std/4, 1e-13, "mean of a square")
+		testcheck.Within(t, got, math.Sqrt(1.44*std*std+std*std*std*std/8), 1e-9*std, "deviation of a square")
 	}
 	mean, std := (&Map{YeoJohnson, 1, 2, 3}).Moments(0.4, 1.5)
-	must.Within(t, mean, 3.2, 1e-11, "mean of a line")
-	must.Within(t, std, 4.5, 1e-11, "deviation of a line")
+	testcheck.Within(t, mean, 3.2, 1e-11, "mean of a line")
+	testcheck.Within(t, std, 4.5, 1e-11, "deviation of a line")
 }
 
 // TestCheck refuses transforms of damaged files.
 func TestCheck(t *testing.T) {
-	every(func(name string, of *Map) { must.Do(t, of.Check()) })
+	every(func(name string, of *Map) { testcheck.Do(t, of.Check()) })
 	for _, bad := range []Map{{Kind: "cube", Unit: 1}, {Kind: BoxCox, Lambda: -1, Unit: 1}, {Kind: Log, Lambda: 1, Unit: 1}, {Kind: Log, Unit: 0}, {Kind: BoxCox, Unit: 1, Shift: 1}, {Kind: YeoJohnson, Lambda: math.NaN(), Unit: 1}} {
 		if bad.Check() == nil {
 			t.Errorf("%+v passes", bad)

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel/oplist"
 )
 
@@ -168,7 +168,7 @@ func TestRandom(t *testing.T) {
 			p.grow()
 		}
 		root := p.terms[len(p.terms)-1]
-		f := must.Get(p.graph.Compile(root.node, true, features, parameters))(t)
+		f := testcheck.Get(p.graph.Compile(root.node, true, features, parameters))(t)
 		want := root.at(p.at)
 		if !(math.Abs(want) < largest*largest) {
 			t.Skip("not well conditioned")
@@ -200,7 +200,7 @@ func TestSecondDerivatives(t *testing.T) {
 	g := NewGraph()
 	k := g.Exp(g.Scale(-0.5, g.Feature(0, "s", oplist.AtLeast0)))
 	for _, derivatives := range []bool{false, true, false} {
-		must.Get(g.Compile(k, derivatives, 1, 0))(t)
+		testcheck.Get(g.Compile(k, derivatives, 1, 0))(t)
 	}
 	if _, err := g.Compile(k, true, 1, 0); err == nil {
 		t.Error("derivatives of a graph that was differentiated")
@@ -225,7 +225,7 @@ func TestAtDistance0(t *testing.T) {
 		"power":              {func(g *Graph, s *Node) *Node { return g.Pow(s, g.Number(2)) }, 0},
 	} {
 		g := NewGraph()
-		f := must.Get(g.Compile(c.write(g, g.Feature(0, "s", oplist.AtLeast0)), true, 1, 0))(t)
+		f := testcheck.Get(g.Compile(c.write(g, g.Feature(0, "s", oplist.AtLeast0)), true, 1, 0))(t)
 		if got := f.List.Evaluate(nil, []float64{0}, f.ByFeature[0])[0]; !(math.Abs(got-c.want) <= 1e-15) {
 			t.Errorf("%s: derivative %v at 0, want %v", name, got, c.want)
 		}

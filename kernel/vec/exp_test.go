@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gpfit/internal/isa"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // maxULP bounds the error of e^x in units in the last place of the exact value.
@@ -17,7 +17,7 @@ const bigPrec = 200
 
 // long returns a number of cases, more of them if GPFIT_LONG is set.
 func long(brief, full int) int {
-	if must.Long() {
+	if testcheck.Long() {
 		return full
 	}
 	return brief

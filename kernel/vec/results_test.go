@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // testdata/results.txt holds results of all functions on an amd64 processor. Every
@@ -104,9 +104,9 @@ func TestResults(t *testing.T) {
 		})
 		lines := strings.SplitAfter(out.String(), "\n")
 		slices.Sort(lines)
-		must.Do(t, os.WriteFile(resultsFile, []byte(strings.Join(lines, "")), 0o644))
+		testcheck.Do(t, os.WriteFile(resultsFile, []byte(strings.Join(lines, "")), 0o644))
 	}
-	file := must.Get(os.Open(resultsFile))(t)
+	file := testcheck.Get(os.Open(resultsFile))(t)
 	defer file.Close()
 	want := map[string][]string{}
 	for s := bufio.NewScanner(file); s.Scan(); {

@@ -12,15 +12,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"gpfit/internal/must"
 	"gpfit/internal/refdata"
+	"gpfit/internal/testcheck"
 	"gpfit/table"
 )
 
 // inputs reads the standardized inputs of a shared table.
 func inputs(t *testing.T, name string) *points {
 	t.Helper()
-	read := must.Get(table.Read(refdata.Path(t, "data", name, "data.csv.gz"), table.Options{}))(t)
+	read := testcheck.Get(table.Read(refdata.Path(t, "data", name, "data.csv.gz"), table.Options{}))(t)
 	for c := range read.D {
 		column := mat.NewDense(read.N, read.D, read.X).ColView(c).(*mat.VecDense)
 		mean, std := stat.PopMeanStdDev(mat.Col(nil, 0, column), nil)
@@ -33,7 +33,7 @@ func inputs(t *testing.T, name string) *points {
 
 // TestInertia compares the inertia with the best of 10 runs of scikit-learn.
 func TestInertia(t *testing.T) {
-	text := must.Get(os.ReadFile("testdata/kmeans.json"))(t)
+	text := testcheck.Get(os.ReadFile("testdata/kmeans.json"))(t)
 	var want struct {
 		Tables []struct {
 			Name     string
@@ -41,7 +41,7 @@ func TestInertia(t *testing.T) {
 			Inertia  float64
 		}
 	}
-	must.Do(t, json.Unmarshal(text, &want))
+	testcheck.Do(t, json.Unmarshal(text, &want))
 	for _, table := range want.Tables {
 		t.Run(table.Name, func(t *testing.T) {
 			rows := inputs(t, table.Name)
@@ -79,7 +79,7 @@ func checkClusters(t *testing.T, c *clusters) {
 		}
 		sum += own
 	}
-	must.Within(t, c.inertia, sum, 1e-9*sum, "inertia")
+	testcheck.Within(t, c.inertia, sum, 1e-9*sum, "inertia")
 }
 
 // blobs returns rows around centres that are far apart, in mixed order, and the blob of each row.
@@ -140,7 +140,7 @@ func TestPartitionSizes(t *testing.T) {
 	if slices.Sort(p.Sizes); p.Merged != 1 || !slices.Equal(p.Sizes, []int{400, 405}) {
 		t.Errorf("a cluster of 5 rows: %+v", p)
 	}
-	must.Do(t, p.Check(805, 2))
+	testcheck.Do(t, p.Check(805, 2))
 	if p.Check(804, 2) == nil || p.Check(805, 3) == nil {
 		t.Error("a partition of other rows is accepted")
 	}

@@ -13,7 +13,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/devicetest"
 	"gpfit/device/devicetest/testmethod"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 	"gpfit/method/experts"
@@ -24,10 +24,10 @@ const close1e10 = 1e-10
 
 // TestOneExpert checks that one expert is a method like any other.
 func TestOneExpert(t *testing.T) {
-	if !must.Long() {
+	if !testcheck.Long() {
 		t.Skip("SKIPPED: the suite of methods takes 7 s; GPFIT_LONG=1 runs it")
 	}
-	b := must.Get(cpu.New(device.Options{}))(t)
+	b := testcheck.Get(cpu.New(device.Options{}))(t)
 	devicetest.Run(t, func(*testing.T) device.Backend { return oneExpert{b} })
 }
 
@@ -59,7 +59,7 @@ func newTable(t *testing.T, text string, rule experts.Rule) *table {
 	const n, d, m = 60, 2, 17
 	rng := rand.New(rand.NewPCG(3, 4))
 	tab := &table{prog: kerneltest.Program(t, text, d), partition: &experts.Partition{Combine: rule, Centres: [][]float64{{-2, 0}, {2, 1}, {0, 3}}, Sizes: make([]int, 3)}}
-	draw := func(n int) []float64 { return must.Slice(n*d, func(int) float64 { return 2 * rng.NormFloat64() }) }
+	draw := func(n int) []float64 { return testcheck.Slice(n*d, func(int) float64 { return 2 * rng.NormFloat64() }) }
 	rows := draw(n)
 	tab.x, tab.xs = kernel.NewPoints(rows, n, d), kernel.NewPoints(draw(m), m, d)
 	for i := range n {
@@ -68,7 +68,7 @@ func newTable(t *testing.T, text string, rule experts.Rule) *table {
 		tab.partition.Sizes[k]++
 		tab.noise = append(tab.noise, 0.05+0.1*rng.Float64())
 	}
-	tab.theta = must.Slice(tab.prog.NumParams, func(int) float64 { return 0.8 + 0.4*rng.Float64() })
+	tab.theta = testcheck.Slice(tab.prog.NumParams, func(int) float64 { return 0.8 + 0.4*rng.Float64() })
 	return tab
 }
 
@@ -111,15 +111,15 @@ func (tab *table) sigma() *mat.SymDense {
 
 func (tab *table) open(t *testing.T) device.Workspace {
 	t.Helper()
-	w := must.Get(tab.partition.On(testmethod.New()).NewWorkspace(t.Context(), tab.x))(t)
+	w := testcheck.Get(tab.partition.On(testmethod.New()).NewWorkspace(t.Context(), tab.x))(t)
 	t.Cleanup(func() { w.Close() })
-	must.Do(t, w.Form(t.Context(), tab.prog, tab.theta, tab.noise))
+	testcheck.Do(t, w.Form(t.Context(), tab.prog, tab.theta, tab.noise))
 	return w
 }
 
 func near(t *testing.T, what string, got, want []float64) {
 	t.Helper()
-	must.Near(t, what, got, want, 0, close1e10*floats.Norm(want, math.Inf(1)))
+	testcheck.Near(t, what, got, want, 0, close1e10*floats.Norm(want, math.Inf(1)))
 }
 
 // TestBlocks compares a workspace of three experts with the dense block-diagonal matrix.
@@ -131,22 +131,22 @@ func TestBlocks(t *testing.T) {
 	if !chol.Factorize(tab.sigma()) {
 		t.Fatal("not positive definite")
 	}
-	value, _ := must.Get2(w.LogDet())(t)
+	value, _ := testcheck.Get2(w.LogDet())(t)
 	near(t, "log-determinant", []float64{value}, []float64{chol.LogDet()})
 	var inverse mat.SymDense
-	must.Do(t, chol.InverseTo(&inverse))
-	b, want := must.Slice(2*n, func(i int) float64 { return math.Sin(float64(i)) }), make([]float64, 2*n)
+	testcheck.Do(t, chol.InverseTo(&inverse))
+	b, want := testcheck.Slice(2*n, func(i int) float64 { return math.Sin(float64(i)) }), make([]float64, 2*n)
 	for q := range 2 {
 		var solved mat.VecDense
-		must.Do(t, chol.SolveVecTo(&solved, mat.NewVecDense(n, b[q*n:(q+1)*n])))
+		testcheck.Do(t, chol.SolveVecTo(&solved, mat.NewVecDense(n, b[q*n:(q+1)*n])))
 		copy(want[q*n:], solved.RawVector().Data)
 	}
 	alpha := append([]float64(nil), b...)
-	must.Do(t, w.Solve(ctx, alpha, 2))
+	testcheck.Do(t, w.Solve(ctx, alpha, 2))
 	near(t, "solution", alpha, want)
 	diagonal := make([]float64, n)
-	must.Do(t, w.(device.InverseDiagonal).InverseDiagonal(ctx, diagonal))
-	near(t, "diagonal of the inverse", diagonal, must.Slice(n, func(i int) float64 { return inverse.At(i, i) }))
+	testcheck.Do(t, w.(device.InverseDiagonal).InverseDiagonal(ctx, diagonal))
+	near(t, "diagonal of the inverse", diagonal, testcheck.Slice(n, func(i int) float64 { return inverse.At(i, i) }))
 	tab.testContract(t, w, &inverse, alpha[:n])
 }
 
@@ -156,14 +156,14 @@ func (tab *table) testContract(t *testing.T, w device.Workspace, inverse *mat.Sy
 	n := tab.x.N
 	grad, diag := make([]float64, tab.prog.NumParams), make([]float64, n)
 	adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: v}
-	must.Do(t, w.Contract(t.Context(), adj, tab.prog, tab.theta, grad, diag))
+	testcheck.Do(t, w.Contract(t.Context(), adj, tab.prog, tab.theta, grad, diag))
 	g := mat.NewDense(n, n, nil)
 	for i := range n {
 		for j := range n {
 			g.Set(i, j, 0.5*inverse.At(i, j)-0.5*v[i]*v[j])
 		}
 	}
-	near(t, "diagonal of the adjoint", diag, must.Slice(n, func(i int) float64 { return g.At(i, i) }))
+	near(t, "diagonal of the adjoint", diag, testcheck.Slice(n, func(i int) float64 { return g.At(i, i) }))
 	product := func(p int, by float64) float64 {
 		moved := *tab
 		moved.theta = append([]float64(nil), tab.theta...)
@@ -181,7 +181,7 @@ func (tab *table) testContract(t *testing.T, w device.Workspace, inverse *mat.Sy
 	for p := range grad {
 		const h = 1e-4 // the error of the differences is h²/6 times the third derivative
 		want := (product(p, h) - product(p, -h)) / (2 * h)
-		must.Within(t, grad[p], want, 1e-6*(1+math.Abs(want)), "derivative %d", p)
+		testcheck.Within(t, grad[p], want, 1e-6*(1+math.Abs(want)), "derivative %d", p)
 	}
 }
 
@@ -193,11 +193,11 @@ func TestPredictRules(t *testing.T) {
 			tab := newTable(t, "rbf(ard) + rq", rule)
 			tab.partition.Temperature = temperature
 			w, n, m := tab.open(t), tab.x.N, tab.xs.N
-			y := must.Slice(2*n, func(i int) float64 { return math.Cos(float64(3 * i)) })
+			y := testcheck.Slice(2*n, func(i int) float64 { return math.Cos(float64(3 * i)) })
 			alpha := append([]float64(nil), y...)
-			must.Do(t, w.Solve(t.Context(), alpha, 2))
+			testcheck.Do(t, w.Solve(t.Context(), alpha, 2))
 			mean, reduction := make([]float64, 2*m), make([]float64, m)
-			must.Do(t, w.Predict(t.Context(), tab.prog, tab.theta, alpha, tab.xs, mean, reduction))
+			testcheck.Do(t, w.Predict(t.Context(), tab.prog, tab.theta, alpha, tab.xs, mean, reduction))
 			var wantMean, wantReduction []float64
 			for q := range 2 {
 				wantReduction = nil
@@ -217,10 +217,10 @@ func TestPredictRules(t *testing.T) {
 func TestCalibrate(t *testing.T) {
 	tab := newTable(t, "rbf(ard)", experts.RBCM)
 	w, n := tab.open(t), tab.x.N
-	y := must.Slice(n, func(i int) float64 { return math.Sin(2*tab.x.X[i]) + 0.3*math.Cos(float64(3*i)) })
+	y := testcheck.Slice(n, func(i int) float64 { return math.Sin(2*tab.x.X[i]) + 0.3*math.Cos(float64(3*i)) })
 	alpha := append([]float64(nil), y...)
-	must.Do(t, w.Solve(t.Context(), alpha, 1))
-	p := must.Get(experts.Calibrate(t.Context(), w, experts.Training{Program: tab.prog, Theta: tab.theta, Noise: tab.noise, Residual: y, Alpha: alpha}))(t)
+	testcheck.Do(t, w.Solve(t.Context(), alpha, 1))
+	p := testcheck.Get(experts.Calibrate(t.Context(), w, experts.Training{Program: tab.prog, Theta: tab.theta, Noise: tab.noise, Residual: y, Alpha: alpha}))(t)
 	if tab.partition.Temperature != 0 {
 		t.Error("the partition of others has changed")
 	}

@@ -8,7 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest/methodtest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -22,16 +22,16 @@ func BenchmarkGradient(b *testing.B) {
 	}{{"linear", 20}, {"poly(2)", 8}, {"cosine(dims=0) + linear", 8}} {
 		b.Run(c.text, func(b *testing.B) {
 			x := kernel.NewPoints(methodtest.Normals(rng, n*c.columns), n, c.columns)
-			prog := must.Get(kernel.CompileText(c.text, c.columns))(b)
+			prog := testcheck.Get(kernel.CompileText(c.text, c.columns))(b)
 			theta, y, ctx := slices.Repeat([]float64{1}, prog.NumParams), methodtest.Normals(rng, n), context.Background()
-			w := must.Get(open(b).NewWorkspace(ctx, x))(b)
+			w := testcheck.Get(open(b).NewWorkspace(ctx, x))(b)
 			alpha, grad, diag := make([]float64, n), make([]float64, prog.NumParams), make([]float64, n)
 			for k := 0; b.Loop(); k++ {
-				must.Do(b, w.Form(ctx, prog, theta, []float64{0.1 + 0.001*float64(k%9)}))
+				testcheck.Do(b, w.Form(ctx, prog, theta, []float64{0.1 + 0.001*float64(k%9)}))
 				copy(alpha, y)
-				must.Do(b, w.Solve(ctx, alpha, 1))
+				testcheck.Do(b, w.Solve(ctx, alpha, 1))
 				adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}
-				must.Do(b, w.Contract(ctx, adj, prog, theta, grad, diag))
+				testcheck.Do(b, w.Contract(ctx, adj, prog, theta, grad, diag))
 			}
 		})
 	}

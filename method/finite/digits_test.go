@@ -9,7 +9,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/devicetest/methodtest"
 	"gpfit/device/textbook"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestFar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 29))
 	p := &methodtest.Instance{Text: "cosine", Targets: 1, X: kernel.NewPoints(methodtest.Normals(rng, 50), 50, 1), XS: kernel.NewPoints(methodtest.Normals(rng, 9), 9, 1)}
-	p.Prog, p.Theta, p.Noise, p.Y = must.Get(kernel.CompileText(p.Text, 1))(t), []float64{1.3, 1}, []float64{0.1}, methodtest.Normals(rng, 50)
+	p.Prog, p.Theta, p.Noise, p.Y = testcheck.Get(kernel.CompileText(p.Text, 1))(t), []float64{1.3, 1}, []float64{0.1}, methodtest.Normals(rng, 50)
 	for _, x := range []*kernel.Points{p.X, p.XS} {
 		for i := range x.X {
 			x.X[i] += 1e9
@@ -26,7 +26,7 @@ func TestFar(t *testing.T) {
 	}
 	var all []*methodtest.Results
 	for _, b := range []device.Backend{textbook.New(), open(t)} {
-		w := must.Get(b.NewWorkspace(t.Context(), p.X))(t)
+		w := testcheck.Get(b.NewWorkspace(t.Context(), p.X))(t)
 		all = append(all, methodtest.Evaluate(t, w, p, rand.New(rand.NewPCG(2, 1)), false))
 	}
 	compareResults(t, "far from zero", all[1], all[0], 1e-11)
@@ -34,9 +34,9 @@ func TestFar(t *testing.T) {
 		p.X.X[i] = 1e9 + 0.375 + 1.5*float64(i)
 	}
 	p.Theta, p.Noise = []float64{1.5, 1}, []float64{1e-6}
-	w := must.Get(open(t).NewWorkspace(t.Context(), p.X))(t)
+	w := testcheck.Get(open(t).NewWorkspace(t.Context(), p.X))(t)
 	r := methodtest.Evaluate(t, w, p, rand.New(rand.NewPCG(2, 1)), false)
-	must.Near(t, "derivative by the period", r.Values[slices.Index(r.Names, "gradient")][:1], []float64{0}, 0, 1e-6)
+	testcheck.Near(t, "derivative by the period", r.Values[slices.Index(r.Names, "gradient")][:1], []float64{0}, 0, 1e-6)
 }
 
 // plusInner returns a number plus the inner product of two points.
@@ -58,7 +58,7 @@ func TestDigits(t *testing.T) {
 	for i := range n {
 		x.Column(2)[i] = x.Column(1)[i] + 1e-4*x.Column(2)[i]
 	}
-	prog := must.Get(kernel.CompileText("linear", 3))(t)
+	prog := testcheck.Get(kernel.CompileText("linear", 3))(t)
 	covariance := func(i, j int) *big.Float { return plusInner(0, x, i, j) }
 	for _, c := range []struct{ noise, logDet, fit float64 }{
 		{1e-4, 1e-14, 1e-14},
@@ -70,11 +70,11 @@ func TestDigits(t *testing.T) {
 		for name, b := range map[string]device.Backend{"finite": open(t), "plain": textbook.New()} {
 			p := &methodtest.Instance{X: x, Prog: prog, Theta: []float64{1}, Noise: []float64{c.noise}, Y: y}
 			got, sum, _, err := methodtest.Likelihood(t, b, p)
-			must.Do(t, err)
+			testcheck.Do(t, err)
 			t.Logf("noise %g, %s: log|Σ| differs by %.1g of it, the fit by %.1g", c.noise, name, (got-logDet)/logDet, (sum-fit)/fit)
 			if name == "finite" {
-				must.Near(t, "log|Σ|", []float64{got}, []float64{logDet}, c.logDet, 0)
-				must.Near(t, "fit", []float64{sum}, []float64{fit}, c.fit, 0)
+				testcheck.Near(t, "log|Σ|", []float64{got}, []float64{logDet}, c.logDet, 0)
+				testcheck.Near(t, "fit", []float64{sum}, []float64{fit}, c.fit, 0)
 			}
 		}
 	}
@@ -86,15 +86,15 @@ func TestExplained(t *testing.T) {
 	const n = 60
 	rng := rand.New(rand.NewPCG(5, 29))
 	x := kernel.NewPoints(methodtest.Normals(rng, 2*n), n, 2)
-	prog := must.Get(kernel.CompileText("linear + constant", 2))(t)
+	prog := testcheck.Get(kernel.CompileText("linear + constant", 2))(t)
 	covariance := func(i, j int) *big.Float { return plusInner(1, x, i, j) }
 	for _, y := range [][]float64{slices.Repeat([]float64{1}, n), x.Column(0)} {
 		for _, noise := range []float64{1e-2, 1e-6, 1e-10, 1e-13} {
 			_, fit := methodtest.Terms(covariance, y, noise)
 			p := &methodtest.Instance{X: x, Prog: prog, Theta: slices.Repeat([]float64{1}, prog.NumParams), Noise: []float64{noise}, Y: y}
 			_, got, _, err := methodtest.Likelihood(t, open(t), p)
-			must.Do(t, err)
-			must.Near(t, "fit", []float64{got}, []float64{methodtest.Float(fit)}, 1e-12, 0)
+			testcheck.Do(t, err)
+			testcheck.Near(t, "fit", []float64{got}, []float64{methodtest.Float(fit)}, 1e-12, 0)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest/methodtest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -41,7 +41,7 @@ func newTask(t testing.TB, seed uint64) *methodtest.Instance {
 			}
 		}
 	}
-	p.Prog = must.Get(kernel.CompileText(p.Text, 3))(t)
+	p.Prog = testcheck.Get(kernel.CompileText(p.Text, 3))(t)
 	for range p.Prog.NumParams {
 		p.Theta = append(p.Theta, math.Exp(0.5*rng.NormFloat64()))
 	}

@@ -8,7 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest/methodtest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -21,15 +21,15 @@ func BenchmarkEvaluation(b *testing.B) {
 			for i := range n {
 				x.Column(0)[i], x.Column(1)[i] = 5*float64(i/side)/float64(side), 5*float64(i%side)/float64(side)
 			}
-			prog := must.Get(kernel.CompileText("rbf(dims=0)*matern32(dims=1)", 2))(b)
-			w := must.Get(open(b).NewWorkspace(ctx, x))(b)
+			prog := testcheck.Get(kernel.CompileText("rbf(dims=0)*matern32(dims=1)", 2))(b)
+			w := testcheck.Get(open(b).NewWorkspace(ctx, x))(b)
 			y, alpha, grad, diag := methodtest.Normals(rand.New(rand.NewPCG(1, 1)), n), make([]float64, n), make([]float64, prog.NumParams), make([]float64, n)
 			theta := []float64{1, 1, 1}
 			for k := range b.N {
 				theta[0] = 1 + 0.001*float64(k)
 				copy(alpha, y)
-				must.Do(b, w.Form(ctx, prog, theta, []float64{0.1}), w.Solve(ctx, alpha, 1))
-				must.Do(b, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag))
+				testcheck.Do(b, w.Form(ctx, prog, theta, []float64{0.1}), w.Solve(ctx, alpha, 1))
+				testcheck.Do(b, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag))
 			}
 		})
 	}
@@ -47,7 +47,7 @@ func BenchmarkDetection(b *testing.B) {
 				x.X[i] = float64(rng.IntN(values))
 			}
 		}
-		w := device.Workload{N: n, D: d, Points: x, Program: must.Get(kernel.CompileText("rbf(ard)", d))(b)}
+		w := device.Workload{N: n, D: d, Points: x, Program: testcheck.Get(kernel.CompileText("rbf(ard)", d))(b)}
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
 				_ = own.Supports(w)

@@ -10,7 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/devicetest/methodtest"
 	"gpfit/device/textbook"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -46,7 +46,7 @@ func TestDigits(t *testing.T) {
 	for i := range a * b {
 		p.X.Column(0)[i], p.X.Column(1)[i] = first[i/b], second[i%b]
 	}
-	p.Prog = must.Get(kernel.CompileText(p.Text, 2))(t)
+	p.Prog = testcheck.Get(kernel.CompileText(p.Text, 2))(t)
 	p.Theta = slices.Repeat([]float64{1}, p.Prog.NumParams)
 	p.Theta[0], p.Theta[1] = 2, 3 // smooth, so that Σ is nearly singular without noise
 	for noise, tolerance := range map[float64]float64{1e-2: 1e-12, 1e-4: 1e-11, 1e-8: 1e-9} {
@@ -56,7 +56,7 @@ func TestDigits(t *testing.T) {
 		errors := map[string][]float64{}
 		for name, b := range map[string]device.Backend{"grid": open(t), "dense": textbook.New()} {
 			logDet, fit, gradient, err := methodtest.Likelihood(t, b, p)
-			must.Do(t, err)
+			testcheck.Do(t, err)
 			for k, v := range []float64{logDet, fit, gradient[0], gradient[1]} {
 				errors[name] = append(errors[name], math.Abs(v-want[k])/math.Abs(want[k]))
 			}

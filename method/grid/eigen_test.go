@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device/devicetest/methodtest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // matrices are symmetric positive semidefinite matrices of many spectra.
@@ -50,7 +50,7 @@ func TestEigen(t *testing.T) {
 	for _, g := range []int{1, 2, 3, 17, 64, 65, 150} {
 		for name, k := range matrices(rng, g) {
 			what := fmt.Sprintf("%s, g = %d", name, g)
-			v, lambda := must.Get2(eigen(k, 2))(t)
+			v, lambda := testcheck.Get2(eigen(k, 2))(t)
 			var e mat.EigenSym
 			if !e.Factorize(mat.NewSymDense(g, slices.Clone(k.Data)), false) {
 				t.Fatal(what)
@@ -59,7 +59,7 @@ func TestEigen(t *testing.T) {
 			tolerance := 1e-14 * float64(g+10)
 			largest := max(1e-300, want[g-1])
 			for i := range want {
-				must.Within(t, sorted[i], max(0, want[i]), tolerance*largest, "%s: eigenvalue %d", what, i)
+				testcheck.Within(t, sorted[i], max(0, want[i]), tolerance*largest, "%s: eigenvalue %d", what, i)
 			}
 			gram, back := square(g), square(g)
 			addProducts(gram, 1, v, v, 1)
@@ -76,8 +76,8 @@ func TestEigen(t *testing.T) {
 					if i == j {
 						one = 1
 					}
-					must.Within(t, gram.Data[i*g+j], one, tolerance, "%s: vectors %d and %d", what, i, j)
-					must.Within(t, back.Data[i*g+j], k.Data[i*g+j], tolerance*largest, "%s: element %d, %d", what, i, j)
+					testcheck.Within(t, gram.Data[i*g+j], one, tolerance, "%s: vectors %d and %d", what, i, j)
+					testcheck.Within(t, back.Data[i*g+j], k.Data[i*g+j], tolerance*largest, "%s: element %d, %d", what, i, j)
 				}
 			}
 			if t.Failed() {

@@ -3,13 +3,13 @@ package grid
 import (
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
 // TestNearly checks what is said of grids with gaps and repeated rows, and that whole grids and other tables get no word.
 func TestNearly(t *testing.T) {
-	prog := must.Get(kernel.CompileText("rbf(ard)", 2))(t)
+	prog := testcheck.Get(kernel.CompileText("rbf(ard)", 2))(t)
 	points := func(skip map[int]bool, more ...int) *kernel.Points {
 		var rows [][2]float64
 		for i := range 300 {
@@ -41,11 +41,11 @@ func TestNearly(t *testing.T) {
 		{points(map[int]bool{7: true}, 3, 4), []string{"with 1 combination missing and 2 repeated rows:"}},
 	} {
 		got := Nearly(prog, c.x)
-		if must.Words(t, got, c.words...); c.words == nil && got != "" {
+		if testcheck.Words(t, got, c.words...); c.words == nil && got != "" {
 			t.Errorf("%d rows: %q", c.x.N, got)
 		}
 	}
-	if got := Nearly(must.Get(kernel.CompileText("matern32", 2))(t), points(nil, 3)); got != "" {
+	if got := Nearly(testcheck.Get(kernel.CompileText("matern32", 2))(t), points(nil, 3)); got != "" {
 		t.Errorf("a kernel that no grid divides: %q", got)
 	}
 }

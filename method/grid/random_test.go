@@ -10,7 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest/methodtest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -82,7 +82,7 @@ func newTask(t testing.TB, seed uint64) *methodtest.Instance {
 	for c := range d { // some points have values of the grid
 		p.XS.Column(c)[0] = p.X.Column(c)[rng.IntN(p.X.N)]
 	}
-	p.Prog = must.Get(kernel.CompileText(text, d))(t)
+	p.Prog = testcheck.Get(kernel.CompileText(text, d))(t)
 	for range p.Prog.NumParams {
 		p.Theta = append(p.Theta, math.Exp(0.4*rng.NormFloat64()))
 	}
@@ -109,13 +109,13 @@ func TestGroups(t *testing.T) {
 		"(rbf(dims=0) + constant)*constant*periodic(dims=[0,3])": "[[0] [3]]",
 		"cosine*rbf": "[[0 1 2 3]]",
 	} {
-		groups := must.Get(columnGroups(must.Get(kernel.CompileText(text, 4))(t)))(t)
+		groups := testcheck.Get(columnGroups(testcheck.Get(kernel.CompileText(text, 4))(t)))(t)
 		if got := fmt.Sprint(groups); got != want {
 			t.Errorf("%s: groups %s, want %s", text, got, want)
 		}
 	}
 	for _, text := range []string{"rbf + matern32", "constant", "rbf(dims=0)*matern32(dims=1) + constant"} {
-		if groups, err := columnGroups(must.Get(kernel.CompileText(text, 4))(t)); err == nil {
+		if groups, err := columnGroups(testcheck.Get(kernel.CompileText(text, 4))(t)); err == nil {
 			t.Errorf("%s: groups %v", text, groups)
 		}
 	}
@@ -140,7 +140,7 @@ func TestLattice(t *testing.T) {
 		var rows []float64
 		for _, row := range strings.Split(c.rows, ",") {
 			var a, b float64
-			_ = must.Get(fmt.Sscan(row, &a, &b))(t)
+			_ = testcheck.Get(fmt.Sscan(row, &a, &b))(t)
 			if strings.HasPrefix(strings.TrimSpace(row), "-") {
 				a = math.Copysign(0, -1)
 			}
@@ -151,7 +151,7 @@ func TestLattice(t *testing.T) {
 			t.Errorf("rows %s: error %v, want a grid: %v", c.rows, err, c.grid)
 		}
 		if err != nil {
-			must.Fail[*device.UnsupportedError](t, err, "grid")
+			testcheck.Fail[*device.UnsupportedError](t, err, "grid")
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest/methodtest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -25,7 +25,7 @@ func series(t testing.TB, text string, n int, regular bool) *methodtest.Instance
 		}
 		p.X.X[i] = at
 	}
-	p.Prog = must.Get(kernel.CompileText(text, 1))(t)
+	p.Prog = testcheck.Get(kernel.CompileText(text, 1))(t)
 	for i := range p.Prog.NumParams {
 		p.Theta = append(p.Theta, 1+0.3*float64(i))
 	}
@@ -45,11 +45,11 @@ func BenchmarkValue(b *testing.B) {
 	for _, text := range []string{"matern12", "matern32"} {
 		b.Run(text+", uneven", func(b *testing.B) {
 			p := series(b, text, benchmarkRows(), false)
-			w := must.Get(open(b).NewWorkspace(context.Background(), p.X))(b)
+			w := testcheck.Get(open(b).NewWorkspace(context.Background(), p.X))(b)
 			for b.Loop() {
-				must.Do(b, w.Form(context.Background(), p.Prog, p.Theta, p.Noise))
+				testcheck.Do(b, w.Form(context.Background(), p.Prog, p.Theta, p.Noise))
 				alpha := slices.Clone(p.Y)
-				must.Do(b, w.Solve(context.Background(), alpha, 1))
+				testcheck.Do(b, w.Solve(context.Background(), alpha, 1))
 			}
 		})
 	}
@@ -66,15 +66,15 @@ func BenchmarkGradient(b *testing.B) {
 			}
 			b.Run(name, func(b *testing.B) {
 				p := series(b, text, n, regular)
-				w := must.Get(open(b).NewWorkspace(context.Background(), p.X))(b)
+				w := testcheck.Get(open(b).NewWorkspace(context.Background(), p.X))(b)
 				grad, diag := make([]float64, p.Prog.NumParams), make([]float64, n)
 				for b.Loop() {
 					ctx := context.Background()
-					must.Do(b, w.Form(ctx, p.Prog, p.Theta, p.Noise))
+					testcheck.Do(b, w.Form(ctx, p.Prog, p.Theta, p.Noise))
 					alpha := slices.Clone(p.Y)
-					must.Do(b, w.Solve(ctx, alpha, 1))
+					testcheck.Do(b, w.Solve(ctx, alpha, 1))
 					adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}
-					must.Do(b, w.Contract(ctx, adj, p.Prog, p.Theta, grad, diag))
+					testcheck.Do(b, w.Contract(ctx, adj, p.Prog, p.Theta, grad, diag))
 				}
 				b.ReportMetric(float64(w.Work().Bytes)/float64(n), "B/row")
 			})
@@ -86,8 +86,8 @@ func BenchmarkGradient(b *testing.B) {
 func BenchmarkPredict(b *testing.B) {
 	const n, m = 1_000_000, 100_000
 	p := series(b, "matern32", n, false)
-	w, ctx := must.Get(open(b).NewWorkspace(context.Background(), p.X))(b), context.Background()
-	must.Do(b, w.Form(ctx, p.Prog, p.Theta, p.Noise))
+	w, ctx := testcheck.Get(open(b).NewWorkspace(context.Background(), p.X))(b), context.Background()
+	testcheck.Do(b, w.Form(ctx, p.Prog, p.Theta, p.Noise))
 	rng := rand.New(rand.NewPCG(8, 8))
 	for b.Loop() {
 		for range m / 1000 {
@@ -95,7 +95,7 @@ func BenchmarkPredict(b *testing.B) {
 			for j := range xs.X {
 				xs.X[j] = p.X.X[n-1] * rng.Float64()
 			}
-			must.Do(b, w.Predict(ctx, p.Prog, p.Theta, p.Y, xs, make([]float64, 1000), make([]float64, 1000)))
+			testcheck.Do(b, w.Predict(ctx, p.Prog, p.Theta, p.Y, xs, make([]float64, 1000), make([]float64, 1000)))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"gpfit/device/devicetest/methodtest"
 	"gpfit/device/textbook"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -17,14 +17,14 @@ import (
 // digits. Targets of white noise make the data fit about 1/noise. The dense method loses more digits.
 func TestSmallNoise(t *testing.T) {
 	n := 24
-	if must.Long() {
+	if testcheck.Long() {
 		n = 100
 	}
 	for order, text := range []string{"matern12", "matern32", "matern52"} {
 		for _, noise := range []float64{1e-2, 1e-4, 1e-8} {
 			for _, uneven := range []bool{false, true} {
 				rng := rand.New(rand.NewPCG(5, uint64(n)))
-				p := &methodtest.Instance{Prog: must.Get(kernel.CompileText(text, 1))(t), Theta: []float64{1.3, 0.8}, Noise: []float64{noise}, Y: methodtest.Normals(rng, n), X: kernel.NewPoints(make([]float64, n), n, 1)}
+				p := &methodtest.Instance{Prog: testcheck.Get(kernel.CompileText(text, 1))(t), Theta: []float64{1.3, 0.8}, Noise: []float64{noise}, Y: methodtest.Normals(rng, n), X: kernel.NewPoints(make([]float64, n), n, 1)}
 				at := 0.0
 				for i := range n {
 					gap := 0.02
@@ -52,7 +52,7 @@ func TestSmallNoise(t *testing.T) {
 				if dense := math.Abs(denseDet-logDet) + math.Abs(denseFit-fit); err == nil && own > dense+1e-12*(math.Abs(logDet)+fit) {
 					t.Errorf("%s: error %.2g, dense %.2g", what, own, dense)
 				}
-				if must.Long() {
+				if testcheck.Long() {
 					t.Logf("%s: error %.2g of log|Σ|, %.2g of a fit of %.3g; dense %.2g and %.2g", what, gotDet-logDet, gotFit-fit, fit, denseDet-logDet, denseFit-fit)
 				}
 			}

@@ -7,7 +7,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest/methodtest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -59,7 +59,7 @@ func newTask(t testing.TB, seed uint64) *methodtest.Instance {
 	for j := range min(n, m, 3) { // some points are rows
 		p.XS.Column(1)[j] = p.X.Column(1)[rng.IntN(n)]
 	}
-	p.Prog = must.Get(kernel.CompileText(p.Text, 3))(t)
+	p.Prog = testcheck.Get(kernel.CompileText(p.Text, 3))(t)
 	for range p.Prog.NumParams {
 		p.Theta = append(p.Theta, math.Exp(0.5*rng.NormFloat64()))
 	}

@@ -14,7 +14,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/devicetest"
 	"gpfit/device/textbook"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 	"gpfit/method/merged"
@@ -22,12 +22,12 @@ import (
 
 // open returns the method on the CPU.
 func open(t testing.TB) device.Backend {
-	return must.Get(merged.Method{}.Backends([]device.Device{must.Get(cpu.Open(device.Options{}))(t)}))(t)[0]
+	return testcheck.Get(merged.Method{}.Backends([]device.Device{testcheck.Get(cpu.Open(device.Options{}))(t)}))(t)[0]
 }
 
 // TestConformance runs the suite of methods, mostly on points that do not repeat.
 func TestConformance(t *testing.T) {
-	if !must.Long() {
+	if !testcheck.Long() {
 		t.Skip("SKIPPED: the suite of methods takes seconds; GPFIT_LONG=1 runs it")
 	}
 	devicetest.Run(t, func(t *testing.T) device.Backend { return open(t) })
@@ -84,10 +84,10 @@ func newTable(t testing.TB, seed int) *table {
 		}
 	}
 	tab := &table{x: kernel.NewPoints(flat, n, d), u: len(counts), prog: kerneltest.Program(t, kernels[seed%len(kernels)], d)}
-	tab.xs = kernel.NewPoints(must.Slice(m*d, func(int) float64 { return 2 * rng.NormFloat64() }), m, d)
-	tab.theta = must.Slice(tab.prog.NumParams, func(int) float64 { return math.Exp(0.4 * rng.NormFloat64()) })
-	tab.y = must.Slice(n*targets, func(int) float64 { return rng.NormFloat64() })
-	tab.noise = must.Slice(n, func(int) float64 { return math.Exp(rng.NormFloat64() - 1) })
+	tab.xs = kernel.NewPoints(testcheck.Slice(m*d, func(int) float64 { return 2 * rng.NormFloat64() }), m, d)
+	tab.theta = testcheck.Slice(tab.prog.NumParams, func(int) float64 { return math.Exp(0.4 * rng.NormFloat64()) })
+	tab.y = testcheck.Slice(n*targets, func(int) float64 { return rng.NormFloat64() })
+	tab.noise = testcheck.Slice(n, func(int) float64 { return math.Exp(rng.NormFloat64() - 1) })
 	switch seed % 8 {
 	case 0:
 		tab.noise = tab.noise[:1]
@@ -108,10 +108,10 @@ func (tab *table) n() int { return tab.x.N }
 // workspaces returns the problem's workspace and one of the textbook, both formed.
 func (tab *table) workspaces(t testing.TB, b device.Backend) (got, want device.Workspace) {
 	t.Helper()
-	got, want = must.Get(b.NewWorkspace(t.Context(), tab.x))(t), must.Get(textbook.New().NewWorkspace(t.Context(), tab.x))(t)
+	got, want = testcheck.Get(b.NewWorkspace(t.Context(), tab.x))(t), testcheck.Get(textbook.New().NewWorkspace(t.Context(), tab.x))(t)
 	for _, w := range []device.Workspace{got, want} {
 		t.Cleanup(func() { w.Close() })
-		must.Do(t, w.Form(t.Context(), tab.prog, tab.theta, tab.noise))
+		testcheck.Do(t, w.Form(t.Context(), tab.prog, tab.theta, tab.noise))
 	}
 	return got, want
 }
@@ -124,7 +124,7 @@ func compare(t testing.TB, what string, got, want []float64, tolerance float64) 
 		scale = max(scale, math.Abs(v))
 	}
 	for i, v := range want {
-		must.Within(t, got[i], v, tolerance*scale, "%s[%d]", what, i)
+		testcheck.Within(t, got[i], v, tolerance*scale, "%s[%d]", what, i)
 	}
 }
 
@@ -134,7 +134,7 @@ const close1e10 = 1e-10
 // TestDense compares all results with the dense method.
 func TestDense(t *testing.T) {
 	problems := 60
-	if must.Long() {
+	if testcheck.Long() {
 		problems = 500
 	}
 	b := open(t)
@@ -154,8 +154,8 @@ func TestDense(t *testing.T) {
 // checkValues compares log|Σ|, solutions and the diagonal of the inverse.
 func checkValues(t *testing.T, tab *table, got, want device.Workspace) {
 	t.Helper()
-	value, stdErr := must.Get2(logDet(got))(t)
-	reference, _ := must.Get2(logDet(want))(t)
+	value, stdErr := testcheck.Get2(logDet(got))(t)
+	reference, _ := testcheck.Get2(logDet(want))(t)
 	compare(t, "log|Σ|", []float64{value, stdErr}, []float64{reference, 0}, close1e10)
 	compare(t, "Σ⁻¹y", solved(t, tab, got), solved(t, tab, want), close1e10)
 	compare(t, "diagonal of Σ⁻¹", inverse(t, tab, got), inverse(t, tab, want), close1e10)
@@ -166,14 +166,14 @@ func logDet(w device.Workspace) (value, stdErr float64, err error) { return w.Lo
 func solved(t testing.TB, tab *table, w device.Workspace) []float64 {
 	t.Helper()
 	b := slices.Clone(tab.y)
-	must.Do(t, w.Solve(t.Context(), b, len(b)/tab.n()))
+	testcheck.Do(t, w.Solve(t.Context(), b, len(b)/tab.n()))
 	return b
 }
 
 func inverse(t testing.TB, tab *table, w device.Workspace) []float64 {
 	t.Helper()
 	out := make([]float64, tab.n())
-	must.Do(t, must.Get(device.Capability[device.InverseDiagonal](w, "the diagonal"))(t).InverseDiagonal(t.Context(), out))
+	testcheck.Do(t, testcheck.Get(device.Capability[device.InverseDiagonal](w, "the diagonal"))(t).InverseDiagonal(t.Context(), out))
 	return out
 }
 
@@ -183,7 +183,7 @@ func checkContractions(t *testing.T, tab *table, got, want device.Workspace) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, uint64(tab.n())))
 	alpha := solved(t, tab, want)
-	middle := must.Slice(tab.n(), func(int) float64 { return rng.NormFloat64() })
+	middle := testcheck.Slice(tab.n(), func(int) float64 { return rng.NormFloat64() })
 	for what, adj := range map[string]device.Adjoint{
 		"inverse":    {Inv: 0.7},
 		"vectors":    {Outer: []float64{1.5, -0.5}, Vectors: tab.y},
@@ -196,7 +196,7 @@ func checkContractions(t *testing.T, tab *table, got, want device.Workspace) {
 			reference, diagonal := contract(t, tab, want, adj, m)
 			compare(t, name+": diagonal", diag, diagonal, close1e10)
 			for p, scale := range scales(tab, want, adj, m, t) {
-				must.Within(t, grad[p], reference[p], close1e10*(1+scale), "%s: derivative %d", name, p)
+				testcheck.Within(t, grad[p], reference[p], close1e10*(1+scale), "%s: derivative %d", name, p)
 			}
 		}
 	}
@@ -215,11 +215,11 @@ func scales(tab *table, w device.Workspace, adj device.Adjoint, middle []float64
 	add(device.Adjoint{Inv: adj.Inv}, nil)
 	for c, f := range adj.Outer {
 		v := adj.Vectors[c*n : (c+1)*n]
-		absolute := must.Slice(n, func(i int) float64 { return math.Abs(v[i]) })
+		absolute := testcheck.Slice(n, func(i int) float64 { return math.Abs(v[i]) })
 		add(device.Adjoint{Outer: []float64{f}, Vectors: absolute}, nil)
 	}
 	if middle != nil {
-		add(device.Adjoint{}, must.Slice(n, func(i int) float64 { return math.Abs(middle[i]) }))
+		add(device.Adjoint{}, testcheck.Slice(n, func(i int) float64 { return math.Abs(middle[i]) }))
 	}
 	return sum
 }
@@ -228,7 +228,7 @@ func contract(t testing.TB, tab *table, w device.Workspace, adj device.Adjoint, 
 	t.Helper()
 	grad, diag = make([]float64, tab.prog.NumParams), make([]float64, tab.n())
 	adj.Diagonal = middle
-	must.Do(t, w.Contract(t.Context(), adj, tab.prog, tab.theta, grad, diag))
+	testcheck.Do(t, w.Contract(t.Context(), adj, tab.prog, tab.theta, grad, diag))
 	return grad, diag
 }
 
@@ -238,8 +238,8 @@ func checkPredictions(t *testing.T, tab *table, got, want device.Workspace) {
 	alpha, m := solved(t, tab, want), tab.xs.N
 	predict := func(w device.Workspace) (mean, reduction, covariance []float64) {
 		mean, reduction, covariance = make([]float64, m*len(alpha)/tab.n()), make([]float64, m), make([]float64, m*m)
-		must.Do(t, w.Predict(t.Context(), tab.prog, tab.theta, alpha, tab.xs, mean, reduction))
-		must.Do(t, w.(device.JointCovariance).PredictCovariance(t.Context(), tab.prog, tab.theta, tab.xs, covariance))
+		testcheck.Do(t, w.Predict(t.Context(), tab.prog, tab.theta, alpha, tab.xs, mean, reduction))
+		testcheck.Do(t, w.(device.JointCovariance).PredictCovariance(t.Context(), tab.prog, tab.theta, tab.xs, covariance))
 		return mean, reduction, covariance
 	}
 	mean, reduction, covariance := predict(got)
@@ -256,13 +256,13 @@ func checkProducts(t *testing.T, tab *table, got, want device.Workspace) {
 	n, columns := tab.n(), len(tab.y)/tab.n()
 	products := func(w device.Workspace) []float64 {
 		out := make([]float64, len(tab.y)*tab.prog.NumParams)
-		must.Do(t, w.(device.DerivativeProducts).MultiplyDerivatives(t.Context(), tab.prog, tab.theta, tab.y, columns, out))
+		testcheck.Do(t, w.(device.DerivativeProducts).MultiplyDerivatives(t.Context(), tab.prog, tab.theta, tab.y, columns, out))
 		return out
 	}
 	compare(t, "products", products(got), products(want), close1e10)
 	whiten := func(b []float64, transposed bool) []float64 {
 		out := slices.Clone(b)
-		must.Do(t, got.(device.DerivativeProducts).Whiten(t.Context(), out, columns, transposed))
+		testcheck.Do(t, got.(device.DerivativeProducts).Whiten(t.Context(), out, columns, transposed))
 		return out
 	}
 	alpha, white, back := solved(t, tab, want), whiten(tab.y, false), whiten(tab.y, true)
@@ -272,7 +272,7 @@ func checkProducts(t *testing.T, tab *table, got, want device.Workspace) {
 		compare(t, "‖L⁻¹y‖²", []float64{floats.Dot(z, z)}, []float64{floats.Dot(y, a)}, close1e10)
 		other := tab.y[:n]
 		size := floats.Norm(z, 2) * floats.Norm(other, 2)
-		must.Within(t, floats.Dot(back[c*n:(c+1)*n], other), floats.Dot(y, white[:n]), close1e10*(1+size), "transposed")
+		testcheck.Within(t, floats.Dot(back[c*n:(c+1)*n], other), floats.Dot(y, white[:n]), close1e10*(1+size), "transposed")
 	}
 }
 
@@ -293,7 +293,7 @@ func checkFolds(t *testing.T, tab *table, b device.Backend) {
 	own := *tab
 	own.x, own.y = tab.x.Pick(order), tab.y
 	if len(tab.noise) > 1 {
-		own.noise = must.Slice(tab.n(), func(i int) float64 { return tab.noise[order[i]] })
+		own.noise = testcheck.Slice(tab.n(), func(i int) float64 { return tab.noise[order[i]] })
 	}
 	got, want := own.workspaces(t, b)
 	middle := device.NewBlocks(ends)
@@ -309,13 +309,13 @@ func checkFolds(t *testing.T, tab *table, b device.Backend) {
 	for k, adj := range []device.Adjoint{{}, {Inv: 0.7, Outer: []float64{-0.5, 1}, Vectors: own.y}} {
 		results := func(w device.Workspace) (grad, diag, inverse []float64) {
 			grad, diag = make([]float64, own.prog.NumParams), make([]float64, own.n())
-			if c := must.Get(device.Capability[device.BlockInverse](w, "blocks"))(t); k == 0 {
+			if c := testcheck.Get(device.Capability[device.BlockInverse](w, "blocks"))(t); k == 0 {
 				blocks := device.NewBlocks(ends)
-				must.Do(t, c.InverseBlocks(t.Context(), blocks))
+				testcheck.Do(t, c.InverseBlocks(t.Context(), blocks))
 				inverse = blocks.Elements
 			}
 			adj.Blocks = middle
-			must.Do(t, w.Contract(t.Context(), adj, own.prog, own.theta, grad, diag))
+			testcheck.Do(t, w.Contract(t.Context(), adj, own.prog, own.theta, grad, diag))
 			return grad, diag, inverse
 		}
 		grad, diag, inverse := results(got)
@@ -324,38 +324,38 @@ func checkFolds(t *testing.T, tab *table, b device.Backend) {
 		compare(t, "blocks: diagonal", diag, wantDiag, close1e10)
 		scale := scales(&own, want, adj, nil, t)
 		for p, v := range wantGrad {
-			must.Within(t, grad[p], v, close1e10*(1+scale[p]+floats.Norm(wantDiag, 1)), "blocks: derivative %d", p)
+			testcheck.Within(t, grad[p], v, close1e10*(1+scale[p]+floats.Norm(wantDiag, 1)), "blocks: derivative %d", p)
 		}
 	}
 	if tab.n() == tab.u || len(tab.x.Places()[0]) < 2 {
 		return
 	}
-	divided := device.NewBlocks(must.Slice(tab.n(), func(i int) int { return i + 1 }))
-	must.Fail[*device.UnsupportedError](t, got.(device.BlockInverse).InverseBlocks(t.Context(), divided), "merged", "divide")
+	divided := device.NewBlocks(testcheck.Slice(tab.n(), func(i int) int { return i + 1 }))
+	testcheck.Fail[*device.UnsupportedError](t, got.(device.BlockInverse).InverseBlocks(t.Context(), divided), "merged", "divide")
 }
 
 // TestSingle checks that the results have the bits of the dense method if no row repeats.
 func TestSingle(t *testing.T) {
 	const n = 70
 	rng, b := rand.New(rand.NewPCG(5, 5)), open(t)
-	tab := &table{x: kernel.NewPoints(must.Slice(2*n, func(int) float64 { return rng.NormFloat64() }), n, 2), u: n, prog: kerneltest.Program(t, "rbf(ard) + matern32", 2)}
+	tab := &table{x: kernel.NewPoints(testcheck.Slice(2*n, func(int) float64 { return rng.NormFloat64() }), n, 2), u: n, prog: kerneltest.Program(t, "rbf(ard) + matern32", 2)}
 	tab.theta = slices.Repeat([]float64{0.9}, tab.prog.NumParams)
-	tab.y = must.Slice(2*n, func(int) float64 { return rng.NormFloat64() })
+	tab.y = testcheck.Slice(2*n, func(int) float64 { return rng.NormFloat64() })
 	tab.xs = tab.x
-	dense := device.Dense{}.On(must.Get(cpu.Open(device.Options{}))(t))
-	for _, noise := range [][]float64{{0.1}, must.Slice(n, func(i int) float64 { return 0.1 + float64(i)/7 })} {
+	dense := device.Dense{}.On(testcheck.Get(cpu.Open(device.Options{}))(t))
+	for _, noise := range [][]float64{{0.1}, testcheck.Slice(n, func(i int) float64 { return 0.1 + float64(i)/7 })} {
 		tab.noise = noise
 		var results [2][]float64
 		for k, on := range []device.Backend{b, dense} {
-			w := must.Get(on.NewWorkspace(t.Context(), tab.x))(t)
-			must.Do(t, w.Form(t.Context(), tab.prog, tab.theta, noise))
-			value, _ := must.Get2(logDet(w))(t)
+			w := testcheck.Get(on.NewWorkspace(t.Context(), tab.x))(t)
+			testcheck.Do(t, w.Form(t.Context(), tab.prog, tab.theta, noise))
+			value, _ := testcheck.Get2(logDet(w))(t)
 			alpha := solved(t, tab, w)
 			adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5, -0.5}, Vectors: alpha}
 			grad, diag := contract(t, tab, w, adj, nil)
 			second, diagonal := contract(t, tab, w, adj, tab.y[:n])
 			results[k] = slices.Concat([]float64{value}, alpha, grad, diag, second, diagonal, inverse(t, tab, w))
-			must.Do(t, w.Close())
+			testcheck.Do(t, w.Close())
 		}
 		if !slices.Equal(results[0], results[1]) {
 			t.Errorf("%d noise variances: other bits than dense", len(noise))
@@ -367,22 +367,22 @@ func TestSingle(t *testing.T) {
 func TestManyRows(t *testing.T) {
 	const n, s2, v = 10_000, 2.0, 0.3
 	rng := rand.New(rand.NewPCG(8, 8))
-	y := must.Slice(n, func(int) float64 { return 5 + rng.NormFloat64() })
-	w := must.Get(open(t).NewWorkspace(t.Context(), kernel.NewPoints(make([]float64, n), n, 1)))(t)
+	y := testcheck.Slice(n, func(int) float64 { return 5 + rng.NormFloat64() })
+	w := testcheck.Get(open(t).NewWorkspace(t.Context(), kernel.NewPoints(make([]float64, n), n, 1)))(t)
 	defer w.Close()
 	prog := kerneltest.Program(t, "rbf", 1)
 	theta := make([]float64, 2)
 	for _, p := range prog.Params {
 		theta[p.Offset] = map[bool]float64{true: s2, false: 1}[p.Kind == kernel.Variance]
 	}
-	must.Do(t, w.Form(t.Context(), prog, theta, []float64{v}))
-	value, _ := must.Get2(logDet(w))(t)
+	testcheck.Do(t, w.Form(t.Context(), prog, theta, []float64{v}))
+	value, _ := testcheck.Get2(logDet(w))(t)
 	want := (n-1)*math.Log(v) + math.Log(v+n*s2)
-	must.Within(t, value, want, 1e-12*math.Abs(want), "log|Σ|")
+	testcheck.Within(t, value, want, 1e-12*math.Abs(want), "log|Σ|")
 	alpha, mean := slices.Clone(y), floats.Sum(y)/n
-	must.Do(t, w.Solve(t.Context(), alpha, 1))
+	testcheck.Do(t, w.Solve(t.Context(), alpha, 1))
 	for i, a := range alpha {
-		must.Within(t, a, (y[i]-mean)/v+mean/(v+n*s2), 1e-11, "Σ⁻¹y[%d]", i)
+		testcheck.Within(t, a, (y[i]-mean)/v+mean/(v+n*s2), 1e-11, "Σ⁻¹y[%d]", i)
 	}
 }
 
@@ -399,7 +399,7 @@ func TestWithoutNoise(t *testing.T) {
 		checkProducts(t, tab, got, want)
 		checkFolds(t, tab, open(t))
 	}
-	w := must.Get(open(t).NewWorkspace(t.Context(), x))(t)
+	w := testcheck.Get(open(t).NewWorkspace(t.Context(), x))(t)
 	defer w.Close()
 	err := w.Form(t.Context(), tab.prog, tab.theta, []float64{0, 1, 0, 1, 1})
 	if npd, ok := errors.AsType[*device.NotPDError](err); !ok || npd.Minor != 3 || npd.N != 5 {
@@ -412,5 +412,5 @@ func TestWithoutNoise(t *testing.T) {
 	if bad, ok := errors.AsType[*device.NonFiniteError](err); !ok || bad.Row != 2 {
 		t.Errorf("a noise of NaN: %v", err)
 	}
-	must.Do(t, w.Form(t.Context(), tab.prog, tab.theta, []float64{1}))
+	testcheck.Do(t, w.Form(t.Context(), tab.prog, tab.theta, []float64{1}))
 }

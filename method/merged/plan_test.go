@@ -8,7 +8,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 	"gpfit/method/merged"
@@ -18,12 +18,12 @@ import (
 func TestPlan(t *testing.T) {
 	methods := []device.Method{device.Dense{}, merged.Method{}}
 	points := func(n, u int) *kernel.Points {
-		return kernel.NewPoints(must.Slice(n, func(i int) float64 { return float64(i % u) }), n, 1)
+		return kernel.NewPoints(testcheck.Slice(n, func(i int) float64 { return float64(i % u) }), n, 1)
 	}
-	sorted := must.Slice(300, func(i int) int { return i/3 + i%3*100 })
+	sorted := testcheck.Slice(300, func(i int) int { return i/3 + i%3*100 })
 	chosen := func(method string, w device.Workload) string {
 		t.Helper()
-		all, _ := must.Get2(device.Dispatch(context.Background(), device.Request{Device: "cpu", Method: method, Workload: w}, []device.Driver{cpu.Driver{}}, methods...))(t)
+		all, _ := testcheck.Get2(device.Dispatch(context.Background(), device.Request{Device: "cpu", Method: method, Workload: w}, []device.Driver{cpu.Driver{}}, methods...))(t)
 		defer all[0].Close()
 		return all[0].Capabilities().Method
 	}
@@ -49,7 +49,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("method %s in place of merged, which was asked for", got)
 	}
 	_, _, err := device.Dispatch(context.Background(), device.Request{Device: "cpu", Method: "merged", Workload: device.Workload{N: 3, D: 1, Factor: true}}, []device.Driver{cpu.Driver{}}, methods...)
-	must.Fail[*device.UnsupportedError](t, err, "merged", "factor")
+	testcheck.Fail[*device.UnsupportedError](t, err, "merged", "factor")
 	if rows := (merged.Method{}).MaxRows(1 << 30); rows < 1e6 || rows > 1<<27 {
 		t.Errorf("room for %d rows in a gibibyte", rows)
 	}
@@ -79,23 +79,23 @@ func TestFormAgain(t *testing.T) {
 	})
 	inverse(t, tab, got)
 	blocks := got.(device.BlockInverse)
-	must.Do(t, blocks.InverseBlocks(t.Context(), device.NewBlocks(ends)))
-	tab.theta, tab.noise = must.Slice(len(tab.theta), func(i int) float64 { return 2 * tab.theta[i] }), []float64{0.4}
+	testcheck.Do(t, blocks.InverseBlocks(t.Context(), device.NewBlocks(ends)))
+	tab.theta, tab.noise = testcheck.Slice(len(tab.theta), func(i int) float64 { return 2 * tab.theta[i] }), []float64{0.4}
 	for _, w := range []device.Workspace{got, want} {
-		must.Do(t, w.Form(t.Context(), tab.prog, tab.theta, tab.noise))
+		testcheck.Do(t, w.Form(t.Context(), tab.prog, tab.theta, tab.noise))
 	}
 	checkContractions(t, tab, got, want)
 	both := func(w device.Workspace) []float64 {
 		grad, diag := make([]float64, tab.prog.NumParams), make([]float64, n)
-		must.Do(t, w.Contract(t.Context(), device.Adjoint{Blocks: middle}, tab.prog, tab.theta, grad, diag))
+		testcheck.Do(t, w.Contract(t.Context(), device.Adjoint{Blocks: middle}, tab.prog, tab.theta, grad, diag))
 		return slices.Concat(grad, diag)
 	}
 	compare(t, "blocks after Form", both(got), both(want), close1e10)
-	must.Do(t, blocks.InverseBlocks(t.Context(), device.NewBlocks([]int{n})))
+	testcheck.Do(t, blocks.InverseBlocks(t.Context(), device.NewBlocks([]int{n})))
 	compare(t, "blocks after other folds", both(got), both(want), close1e10)
 
 	x := kernel.NewPoints([]float64{3, 3, 0, 5}, 4, 1)
-	w := must.Get(open(t).NewWorkspace(t.Context(), x))(t)
+	w := testcheck.Get(open(t).NewWorkspace(t.Context(), x))(t)
 	defer w.Close()
 	prog := kerneltest.Program(t, "linear", 1)
 	err := w.Form(t.Context(), prog, slices.Repeat([]float64{1}, prog.NumParams), []float64{1, 1, 0, 1})

@@ -7,7 +7,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda"
 	"gpfit/device/devicetest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/method/mpi"
 )
@@ -22,12 +22,12 @@ func cards() []grid {
 func TestCards(t *testing.T) {
 	texts, sizes := []string{"rbf(ard) + matern32*matern12(dims=1)"}, []int{97, 300}
 	all := cards()[:1]
-	if must.Long() {
+	if testcheck.Long() {
 		texts, sizes, all = families(), []int{97, 300, 601}, cards()
 	}
 	for _, g := range all {
 		g.run(t, func(t *testing.T) {
-			dense := must.Get(cpu.New(device.Options{}))(t)
+			dense := testcheck.Get(cpu.New(device.Options{}))(t)
 			b := open(t)
 			checkCapabilities(t, b)
 			for _, text := range texts {
@@ -43,7 +43,7 @@ func TestCards(t *testing.T) {
 
 // checkCapabilities checks what a workspace on cards can do.
 func checkCapabilities(t *testing.T, b device.Backend) {
-	w := must.Get(b.NewWorkspace(t.Context(), kernel.NewPoints([]float64{1, 2}, 2, 1)))(t)
+	w := testcheck.Get(b.NewWorkspace(t.Context(), kernel.NewPoints([]float64{1, 2}, 2, 1)))(t)
 	defer w.Close()
 	_, scores := w.(device.InverseDiagonal)
 	_, draws := w.(device.JointCovariance)
@@ -55,7 +55,7 @@ func checkCapabilities(t *testing.T, b device.Backend) {
 // TestPlanOfOneCard compares the plan of one rank with the plan of the method dense, which has to come first where both fit.
 func TestPlanOfOneCard(t *testing.T) {
 	on, _ := cuda.Driver{}.Typical()
-	b := must.Get(mpi.Method{}.Backends([]device.Device{on}))(t)[0]
+	b := testcheck.Get(mpi.Method{}.Backends([]device.Device{on}))(t)[0]
 	for _, n := range []int{300, 20_000, 35_000, 100_000} {
 		w := device.Workload{N: n, D: 3}
 		if own, dense := b.Plan(w), (device.Dense{}).On(on.(device.DenseDevice)).Plan(w); own.DeviceBytes() < dense.DeviceBytes() || own.FlopsGradient < dense.FlopsGradient {
@@ -69,14 +69,14 @@ func TestOtherVariables(t *testing.T) {
 	for _, g := range []grid{{rows: 1, cols: 2, block: 64}, {rows: 1, cols: 2, block: 64, cards: true}} {
 		g.others = []string{"GPFIT_MPI_BLOCK=100", "GPFIT_MPI_GRID=2x1", "GPFIT_MPI_ENGINE=none"}
 		g.run(t, func(t *testing.T) {
-			compareOn(t, open(t), must.Get(cpu.New(device.Options{}))(t), "rbf(ard)", 300)
+			compareOn(t, open(t), testcheck.Get(cpu.New(device.Options{}))(t), "rbf(ard)", 300)
 		})
 	}
 }
 
 // TestCardsConformance runs the suite of methods on emulated cards.
 func TestCardsConformance(t *testing.T) {
-	if !must.Long() {
+	if !testcheck.Long() {
 		t.Skip("minutes of emulation: GPFIT_LONG=1 runs it")
 	}
 	for _, g := range cards() {

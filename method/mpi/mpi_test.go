@@ -18,7 +18,7 @@ import (
 	"gpfit/device/cuda"
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/devicetest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 	"gpfit/method/mpi"
@@ -50,10 +50,10 @@ func TestMain(m *testing.M) {
 // open returns the method on the ranks of this program, on processors or on cards.
 func open(t testing.TB) device.Backend {
 	if os.Getenv("GPFIT_TEST_CARDS") == "" {
-		return must.Get(mpi.Method{}.Backends([]device.Device{must.Get(cpu.Open(device.Options{}))(t)}))(t)[0]
+		return testcheck.Get(mpi.Method{}.Backends([]device.Device{testcheck.Get(cpu.Open(device.Options{}))(t)}))(t)[0]
 	}
-	b := must.Get(mpi.Method{}.Backends([]device.Device{must.Get(cuda.Driver{}.Open(t.Context(), "cuda:0", device.Options{}))(t)}))(t)[0]
-	t.Cleanup(func() { must.Do(t, b.Close()) })
+	b := testcheck.Get(mpi.Method{}.Backends([]device.Device{testcheck.Get(cuda.Driver{}.Open(t.Context(), "cuda:0", device.Options{}))(t)}))(t)[0]
+	t.Cleanup(func() { testcheck.Do(t, b.Close()) })
 	return b
 }
 
@@ -113,7 +113,7 @@ func (g grid) run(t *testing.T, test func(t *testing.T)) {
 // TestConformance runs the suite of methods on grids of ranks, on two of them if time is short.
 func TestConformance(t *testing.T) {
 	all := grids()
-	if !must.Long() {
+	if !testcheck.Long() {
 		all = all[1:3]
 	}
 	for _, g := range all {
@@ -139,7 +139,7 @@ func formNotPD(t *testing.T) {
 			x.X[i] = float64(1000 * i)
 		}
 		x.X[bad] = 0
-		w := must.Get(b.NewWorkspace(t.Context(), x))(t)
+		w := testcheck.Get(b.NewWorkspace(t.Context(), x))(t)
 		err := w.Form(t.Context(), prog, []float64{1, 1}, []float64{0})
 		if e, ok := errors.AsType[*device.NotPDError](err); !ok || e.Minor != bad+1 || e.N != n {
 			t.Errorf("row %d repeats the first: %v", bad, err)
@@ -147,12 +147,12 @@ func formNotPD(t *testing.T) {
 		if _, _, err := w.LogDet(); !errors.Is(err, device.ErrStage) {
 			t.Errorf("log|Σ| of no factor: %v", err)
 		}
-		must.Do(t, w.Form(t.Context(), prog, []float64{1, 1}, []float64{1}))
+		testcheck.Do(t, w.Form(t.Context(), prog, []float64{1, 1}, []float64{1}))
 		// 2 on the diagonal, and a pair of equal rows: 2² − 1 in place of 2².
-		if logDet, _ := must.Get2(w.LogDet())(t); math.Abs(logDet-(float64(n-2)*math.Log(2)+math.Log(3))) > 1e-10*n {
+		if logDet, _ := testcheck.Get2(w.LogDet())(t); math.Abs(logDet-(float64(n-2)*math.Log(2)+math.Log(3))) > 1e-10*n {
 			t.Errorf("log|Σ| = %v", logDet)
 		}
-		must.Do(t, w.Close())
+		testcheck.Do(t, w.Close())
 	}
 }
 
@@ -206,19 +206,19 @@ type evaluation struct {
 // evaluate returns the negative log marginal likelihood of targets y.
 func evaluate(t testing.TB, b device.Backend, x *kernel.Points, prog *kernel.Program, theta, y []float64, noise float64) (e evaluation) {
 	t.Helper()
-	w := must.Get(b.NewWorkspace(t.Context(), x))(t)
+	w := testcheck.Get(b.NewWorkspace(t.Context(), x))(t)
 	defer w.Close()
-	must.Do(t, w.Form(t.Context(), prog, theta, []float64{noise}))
+	testcheck.Do(t, w.Form(t.Context(), prog, theta, []float64{noise}))
 	alpha := slices.Clone(y)
-	must.Do(t, w.Solve(t.Context(), alpha, 1))
-	logDet, _ := must.Get2(w.LogDet())(t)
+	testcheck.Do(t, w.Solve(t.Context(), alpha, 1))
+	logDet, _ := testcheck.Get2(w.LogDet())(t)
 	e.nlml = (floats.Dot(y, alpha) + logDet + float64(x.N)*math.Log(2*math.Pi)) / 2
 	e.gradient = make([]float64, len(theta)+1)
 	diag := make([]float64, x.N)
-	must.Do(t, w.Contract(t.Context(), device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, e.gradient[:len(theta)], diag))
+	testcheck.Do(t, w.Contract(t.Context(), device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, e.gradient[:len(theta)], diag))
 	e.gradient[len(theta)] = noise * floats.Sum(diag)
 	again := slices.Clone(y)
-	if must.Do(t, w.Solve(t.Context(), again, 1)); !slices.Equal(again, alpha) {
+	if testcheck.Do(t, w.Solve(t.Context(), again, 1)); !slices.Equal(again, alpha) {
 		t.Error("after the gradient a solution has other bits")
 	}
 	return e
@@ -227,15 +227,15 @@ func evaluate(t testing.TB, b device.Backend, x *kernel.Points, prog *kernel.Pro
 // TestExact compares values and gradients with the results of the method dense, and repeats them to the bit.
 func TestExact(t *testing.T) {
 	sizes := []int{97, 300}
-	if must.Long() {
+	if testcheck.Long() {
 		sizes = []int{97, 601, 1000, 3000}
 	}
 	for _, g := range grids() {
-		if g.rows*g.cols != 3 && !must.Long() {
+		if g.rows*g.cols != 3 && !testcheck.Long() {
 			continue
 		}
 		g.run(t, func(t *testing.T) {
-			dense := must.Get(cpu.New(device.Options{}))(t)
+			dense := testcheck.Get(cpu.New(device.Options{}))(t)
 			for _, text := range families() {
 				for _, n := range sizes {
 					if n <= 1000 || text == "rbf(ard)" || text == "matern32" {

@@ -15,7 +15,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -24,20 +24,20 @@ import (
 func TestAgainstDense(t *testing.T) {
 	const valueTolerance, gradientTolerance = 1e-13, 1e-12
 	dev, err := cpu.Open(device.Options{})
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	sizes := []int{97, 501}
-	if must.Long() {
+	if testcheck.Long() {
 		sizes = append(sizes, 1000, 3000)
 	}
 	for _, n := range sizes {
 		x, y := randomPoints(n, 3)
 		for _, text := range texts() {
 			prog, err := kernel.CompileText(text, 3)
-			must.Do(t, err)
+			testcheck.Do(t, err)
 			want := likelihoodOf(t, device.Dense{}.On(dev), x, y, prog)
 			for _, order := range []int{64, 200} {
 				b, err := Method{Order: order}.Backends([]device.Device{dev})
-				must.Do(t, err)
+				testcheck.Do(t, err)
 				got := likelihoodOf(t, b[0], x, y, prog)
 				if off := math.Abs(got.value - want.value); !(off <= valueTolerance*want.size) {
 					t.Errorf("%s, n = %d, order %d: value %v, dense %v", text, n, order, got.value, want.value)
@@ -88,23 +88,23 @@ func likelihoodOf(t *testing.T, b device.Backend, x *kernel.Points, y []float64,
 	t.Helper()
 	ctx := t.Context()
 	w, err := b.NewWorkspace(ctx, x)
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	defer w.Close()
 	theta := make([]float64, prog.NumParams)
 	for p := range theta {
 		theta[p] = 0.8 + 0.1*float64(p)
 	}
-	must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
+	testcheck.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
 	alpha := slices.Clone(y)
-	must.Do(t, w.Solve(ctx, alpha, 1))
+	testcheck.Do(t, w.Solve(ctx, alpha, 1))
 	logDet, _, err := w.LogDet()
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	fit := 0.0
 	for i, a := range alpha {
 		fit += a * y[i]
 	}
 	l.value, l.size, l.grad = (fit+logDet)/2, (math.Abs(fit)+math.Abs(logDet))/2, make([]float64, len(theta))
-	must.Do(t, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, l.grad, make([]float64, x.N)))
+	testcheck.Do(t, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, l.grad, make([]float64, x.N)))
 	return l
 }
 
@@ -116,16 +116,16 @@ func BenchmarkAgainstDense(b *testing.B) {
 	}
 	order, _ := strconv.Atoi(os.Getenv("GPFIT_ORDER"))
 	dev, err := cpu.Open(device.Options{})
-	must.Do(b, err)
+	testcheck.Do(b, err)
 	tiles, err := Method{Order: order}.Backends([]device.Device{dev})
-	must.Do(b, err)
+	testcheck.Do(b, err)
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := kernel.NewPoints(make([]float64, 8*n), n, 8)
 	for i := range x.X {
 		x.X[i] = rng.NormFloat64()
 	}
 	prog, err := kernel.CompileText("rbf(ard)", 8)
-	must.Do(b, err)
+	testcheck.Do(b, err)
 	theta := make([]float64, prog.NumParams)
 	for i := range theta {
 		theta[i] = 1
@@ -134,17 +134,17 @@ func BenchmarkAgainstDense(b *testing.B) {
 	var works [2]device.Workspace
 	for k, backend := range []device.Backend{device.Dense{}.On(dev), tiles[0]} {
 		works[k], err = backend.NewWorkspace(context.Background(), x)
-		must.Do(b, err)
+		testcheck.Do(b, err)
 		defer works[k].Close()
 	}
 	for b.Loop() {
 		for k, w := range works {
 			start, processor := time.Now(), processorTime()
 			ctx := context.Background()
-			must.Do(b, w.Form(ctx, prog, theta, []float64{0.1}))
+			testcheck.Do(b, w.Form(ctx, prog, theta, []float64{0.1}))
 			alpha := append([]float64{}, x.X[:n]...)
-			must.Do(b, w.Solve(ctx, alpha, 1))
-			must.Do(b, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, make([]float64, prog.NumParams), make([]float64, n)))
+			testcheck.Do(b, w.Solve(ctx, alpha, 1))
+			testcheck.Do(b, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, make([]float64, prog.NumParams), make([]float64, n)))
 			spent[k] += time.Since(start)
 			worked[k] += processorTime() - processor
 		}
@@ -168,38 +168,38 @@ func processorTime() time.Duration {
 func BenchmarkVectors(b *testing.B) {
 	const n = 2000
 	dev, err := cpu.Open(device.Options{})
-	must.Do(b, err)
+	testcheck.Do(b, err)
 	tiles, err := Method{}.Backends([]device.Device{dev})
-	must.Do(b, err)
+	testcheck.Do(b, err)
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := kernel.NewPoints(make([]float64, 2*n), n, 2)
 	for i := range x.X {
 		x.X[i] = rng.NormFloat64()
 	}
 	prog, err := kernel.CompileText("rbf(ard)", 2)
-	must.Do(b, err)
+	testcheck.Do(b, err)
 	for k, backend := range []device.Backend{device.Dense{}.On(dev), tiles[0]} {
 		w, err := backend.NewWorkspace(context.Background(), x)
-		must.Do(b, err)
+		testcheck.Do(b, err)
 		defer w.Close()
-		must.Do(b, w.Form(b.Context(), prog, []float64{1, 1, 1}, []float64{0.1}))
+		testcheck.Do(b, w.Form(b.Context(), prog, []float64{1, 1, 1}, []float64{0.1}))
 		for _, m := range []int{1, 8, 32} {
 			b.Run([]string{"dense", "tiles"}[k]+"/"+strconv.Itoa(m), func(b *testing.B) {
 				v := make([]float64, n*m)
 				for b.Loop() {
-					must.Do(b, w.Solve(b.Context(), v, m))
+					testcheck.Do(b, w.Solve(b.Context(), v, m))
 				}
 			})
 		}
 		b.Run([]string{"dense", "tiles"}[k]+"/diagonal", func(b *testing.B) {
 			for b.Loop() {
-				must.Do(b, w.Form(b.Context(), prog, []float64{1, 1, 1}, []float64{0.1}))
-				must.Do(b, w.(device.InverseDiagonal).InverseDiagonal(b.Context(), make([]float64, n)))
+				testcheck.Do(b, w.Form(b.Context(), prog, []float64{1, 1, 1}, []float64{0.1}))
+				testcheck.Do(b, w.(device.InverseDiagonal).InverseDiagonal(b.Context(), make([]float64, n)))
 			}
 		})
 		b.Run([]string{"dense", "tiles"}[k]+"/form", func(b *testing.B) {
 			for b.Loop() {
-				must.Do(b, w.Form(b.Context(), prog, []float64{1, 1, 1}, []float64{0.1}))
+				testcheck.Do(b, w.Form(b.Context(), prog, []float64{1, 1, 1}, []float64{0.1}))
 			}
 		})
 	}

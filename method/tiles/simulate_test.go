@@ -8,7 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/tiling"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -150,10 +150,10 @@ func simulate(t *testing.T, n, cards int, memory, hostMemory int64, s speeds) (r
 	a := r.a
 	a.tileBytes = 8 // a number for each tile of the host
 	m, err := newMachine(t.Context(), nil, a, devices)
-	must.Do(t, err)
-	must.Do(t, m.factor(t.Context(), 0, make([]float64, n)))
-	must.Do(t, m.invert(t.Context()))
-	must.Do(t, m.contract(t.Context(), nil, make([]float64, n)))
+	testcheck.Do(t, err)
+	testcheck.Do(t, m.factor(t.Context(), 0, make([]float64, n)))
+	testcheck.Do(t, m.invert(t.Context()))
+	testcheck.Do(t, m.contract(t.Context(), nil, make([]float64, n)))
 	work := 0.0
 	for _, c := range all {
 		r.seconds = max(r.seconds, c.bank.now)
@@ -183,7 +183,7 @@ func TestSimulation(t *testing.T) {
 		{250_000, 16, card, memory, true}, {250_000, 64, card, memory, true},
 		{500_000, 4, card, 4 * memory, true}, {500_000, 16, card, 4 * memory, true}, {500_000, 64, card, 4 * memory, true},
 	} {
-		if one.long && !must.Long() {
+		if one.long && !testcheck.Long() {
 			continue
 		}
 		r := simulate(t, one.n, one.cards, one.memory, one.host, h100)

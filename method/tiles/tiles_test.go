@@ -11,7 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -69,25 +69,25 @@ func evaluateBy(t *testing.T, method Method, devices []device.Device, n int) (e 
 		x.X[i] = rng.NormFloat64()
 	}
 	prog, err := kernel.CompileText("rbf(ard) + matern12", 2)
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	theta := slices.Repeat([]float64{0.7}, prog.NumParams)
 	b, err := method.Backends(devices)
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	ws, err := b[0].NewWorkspace(ctx, x)
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	defer ws.Close()
 	w := ws.(tiled)
 	engine := w.FactorExtender.(*workspace)
 	e.alpha, e.grad, e.diag, e.variances = slices.Clone(x.X[:n]), make([]float64, prog.NumParams), make([]float64, n), make([]float64, n)
-	must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
-	must.Do(t, w.Solve(ctx, e.alpha, 1))
-	must.Do(t, w.Predict(ctx, prog, theta, e.alpha, x, make([]float64, n), e.variances))
+	testcheck.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
+	testcheck.Do(t, w.Solve(ctx, e.alpha, 1))
+	testcheck.Do(t, w.Predict(ctx, prog, theta, e.alpha, x, make([]float64, n), e.variances))
 	e.logDet, _, err = w.LogDet()
-	must.Do(t, err)
+	testcheck.Do(t, err)
 	before := w.Work().Flops
-	must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
+	testcheck.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
 	start := engine.copied()
-	must.Do(t, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: e.alpha}, prog, theta, e.grad, e.diag))
+	testcheck.Do(t, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: e.alpha}, prog, theta, e.grad, e.diag))
 	e.work, e.copied, e.a = w.Work(), engine.copied(), engine.a
 	e.work.Flops -= before
 	e.copied.Loads -= start.Loads
@@ -176,18 +176,18 @@ func TestWrittenFactor(t *testing.T) {
 	for i := range x.X {
 		x.X[i] = float64(i)
 	}
-	prog := must.Get(kernel.CompileText("rbf", 1))(t)
-	theta, on := []float64{1, 1}, must.Get(Method{Order: 24}.Backends([]device.Device{hostOf(2), hostOf(1)}))(t)
+	prog := testcheck.Get(kernel.CompileText("rbf", 1))(t)
+	theta, on := []float64{1, 1}, testcheck.Get(Method{Order: 24}.Backends([]device.Device{hostOf(2), hostOf(1)}))(t)
 	if len(on) != 2 {
 		t.Fatalf("%d backends for two hosts", len(on))
 	}
-	from, to := must.Get(on[0].NewWorkspace(ctx, x))(t).(tiled), must.Get(on[1].NewWorkspace(ctx, x))(t).(tiled)
-	must.Do(t, from.Form(ctx, prog, theta, []float64{0.1}))
+	from, to := testcheck.Get(on[0].NewWorkspace(ctx, x))(t).(tiled), testcheck.Get(on[1].NewWorkspace(ctx, x))(t).(tiled)
+	testcheck.Do(t, from.Form(ctx, prog, theta, []float64{0.1}))
 	l, want, got := make([]float64, n*n), make([]float64, n), make([]float64, n)
-	must.Do(t, from.ReadFactor(0, n, l))
-	must.Do(t, to.WriteFactor(0, n, l))
+	testcheck.Do(t, from.ReadFactor(0, n, l))
+	testcheck.Do(t, to.WriteFactor(0, n, l))
 	for w, out := range map[tiled][]float64{from: want, to: got} {
-		must.Do(t, w.Predict(ctx, prog, theta, make([]float64, n), x, make([]float64, n), out))
+		testcheck.Do(t, w.Predict(ctx, prog, theta, make([]float64, n), x, make([]float64, n), out))
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("variances %v, want %v", got[:3], want[:3])

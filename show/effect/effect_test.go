@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gpfit/gp"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/show/plotting"
 	"gpfit/table/feature"
 )
@@ -39,7 +39,7 @@ func model() *gp.Model {
 }
 
 func TestColumns(t *testing.T) {
-	all := must.Get(Columns(model()))(t)
+	all := testcheck.Get(Columns(model()))(t)
 	type row struct {
 		name               string
 		low, high, typical float64
@@ -63,7 +63,7 @@ func TestColumns(t *testing.T) {
 func TestAlong(t *testing.T) {
 	m := model()
 	m.Noise = gp.Noise{GroupColumn: "lab", Labels: []string{"A", "B"}, Variances: []float64{1, 2}}
-	all := must.Get(Columns(m))(t)
+	all := testcheck.Get(Columns(m))(t)
 	in := Along(m, all, 1, all[1].Values(9))
 	// age, unused, Bath, Cork, Dover, day, alone, class
 	want := []float64{
@@ -74,11 +74,11 @@ func TestAlong(t *testing.T) {
 	if in.N != 3 || !slices.Equal(in.X, want) {
 		t.Errorf("%d rows\n%v, want\n%v", in.N, in.X, want)
 	}
-	must.Get(in.Noise.Variances(m, in.N))(t)
+	testcheck.Get(in.Noise.Variances(m, in.N))(t)
 }
 
 func TestChart(t *testing.T) {
-	all := must.Get(Columns(model()))(t)
+	all := testcheck.Get(Columns(model()))(t)
 	for i := range all {
 		c := &all[i]
 		x := c.Values(20)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gpfit/fit/fields"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestWrite checks that a page shows what it has, escapes all text, leaves out empty
@@ -23,11 +23,11 @@ func TestWrite(t *testing.T) {
 				{Caption: "more", Heads: fields.Numbers("v"), Rows: []fields.Row{{Cells: []fields.Cell{{Text: "2"}}}}, Folded: true},
 			}},
 			{Title: "Pictures", Pictures: []Picture{{SVG: `<svg class="plot"></svg>`, Caption: "x < y"}}},
-			{Title: "Controls", WhatIf: must.Get(json.Marshal(map[string]string{"name": "</script>"}))(t)},
+			{Title: "Controls", WhatIf: testcheck.Get(json.Marshal(map[string]string{"name": "</script>"}))(t)},
 		},
 	}
 	var b strings.Builder
-	must.Do(t, p.Write(&b))
+	testcheck.Do(t, p.Write(&b))
 	text := b.String()
 	if n := strings.Count(text, "<script"); n != 2 || !strings.Contains(text, `<script type="application/json">{"name":"\u003c/script\u003e"}</script>`) {
 		t.Errorf("%d scripts", n)

@@ -22,7 +22,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func TestFormats(t *testing.T) {
@@ -45,7 +45,7 @@ func TestFormats(t *testing.T) {
 			}
 		}
 	}
-	f := must.Get(os.Open(filepath.Join(dir, "forecast.PNG")))(t)
+	f := testcheck.Get(os.Open(filepath.Join(dir, "forecast.PNG")))(t)
 	defer f.Close()
 	if img, err := png.Decode(f); err != nil || img.Bounds().Dx() < 900 {
 		t.Errorf("PNG: %v", err)
@@ -172,7 +172,7 @@ func TestTexts(t *testing.T) {
 		"one":       {"−2e7", "200"},
 		"histogram": {"income", "&lt;script&gt;"},
 	} {
-		text := must.Get(samples()[name].SVG())(t)
+		text := testcheck.Get(samples()[name].SVG())(t)
 		var texts []string
 		for _, m := range textElement.FindAllStringSubmatch(text, -1) {
 			texts = append(texts, strings.TrimSpace(m[1]))
@@ -194,7 +194,7 @@ func TestTexts(t *testing.T) {
 func TestInline(t *testing.T) {
 	f := histogram()
 	f.Alt = `residuals "of" <a> model`
-	text := must.Get(f.SVG())(t)
+	text := testcheck.Get(f.SVG())(t)
 	if !strings.HasPrefix(text, "<svg ") || !strings.Contains(text, "fill:currentColor") || !strings.Contains(text, "stroke:currentColor;stroke-opacity:0.1") || strings.Contains(text, inkText) {
 		t.Errorf("%.200s", text)
 	}
@@ -204,7 +204,7 @@ func TestInline(t *testing.T) {
 	if label := attributes(t, text)["svg aria-label"]; label != f.Alt {
 		t.Errorf("aria-label %q", label)
 	}
-	if again := must.Get(f.SVG())(t); again != text {
+	if again := testcheck.Get(f.SVG())(t); again != text {
 		t.Error("a second drawing differs")
 	}
 }
@@ -216,9 +216,9 @@ func TestMarks(t *testing.T) {
 		&Line{Name: "mean", X: []float64{0, 10}, Y: []float64{0.5, 1.25}},
 		&Points{Name: "row", X: []float64{5, 6}, Y: []float64{-1.5, 1}, Notes: []string{"row 7", "row <8>"}},
 	}}}}
-	text := must.Get(f.SVG())(t)
+	text := testcheck.Get(f.SVG())(t)
 	var sets []markSet
-	must.Do(t, json.Unmarshal([]byte(attributes(t, text)["svg data-marks"]), &sets))
+	testcheck.Do(t, json.Unmarshal([]byte(attributes(t, text)["svg data-marks"]), &sets))
 	if len(sets) != 1 || sets[0].X != "day" || sets[0].Y != "its 'y' <b>" || len(sets[0].Layers) != 2 {
 		t.Fatalf("marks %+v", sets)
 	}
@@ -234,7 +234,7 @@ func TestMarks(t *testing.T) {
 		x, y := at[0].(float64), float64(height)-at[1].(float64)
 		near := false
 		for _, m := range regexp.MustCompile(`[ML]([0-9.]+),([0-9.]+)`).FindAllStringSubmatch(text, -1) {
-			px, py := must.Get(strconv.ParseFloat(m[1], 64))(t), must.Get(strconv.ParseFloat(m[2], 64))(t)
+			px, py := testcheck.Get(strconv.ParseFloat(m[1], 64))(t), testcheck.Get(strconv.ParseFloat(m[2], 64))(t)
 			near = near || math.Hypot(px-x, py-y) < 0.1 // a tenth of a point is the precision of marks
 		}
 		if !near {
@@ -251,10 +251,10 @@ func TestMarks(t *testing.T) {
 // without the attribute a browser keeps the aspect ratio of the pixels.
 func TestSVGImages(t *testing.T) {
 	f := profile()
-	inline := must.Get(f.SVG())(t)
+	inline := testcheck.Get(f.SVG())(t)
 	path := filepath.Join(t.TempDir(), "f.svg")
-	must.Do(t, f.Write(t.Context(), path, true))
-	file := must.Get(os.ReadFile(path))(t)
+	testcheck.Do(t, f.Write(t.Context(), path, true))
+	file := testcheck.Get(os.ReadFile(path))(t)
 	for _, text := range []string{inline, string(file)} {
 		attributes(t, text)
 		all := strings.Count(text, "<image ")
@@ -277,7 +277,7 @@ func attributes(t *testing.T, text string) map[string]string {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		must.Do(t, err)
+		testcheck.Do(t, err)
 		element, _ := token.(xml.StartElement)
 		names := map[xml.Name]bool{}
 		for _, a := range element.Attr {

@@ -21,7 +21,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/show/page"
 	"gpfit/table/feature"
 )
@@ -43,11 +43,11 @@ func table(n int) problem.Data {
 // outcome fits a table on the CPU.
 func outcome(t *testing.T, d problem.Data, o problem.Options) (*tuning.Job, *fit.Outcome) {
 	t.Helper()
-	job := must.Get(fit.Prepare(d, o, problem.Events{}))(t)
-	b := must.Get(cpu.New(device.Options{}))(t)
-	out := must.Get(fit.Run(t.Context(), job, b))(t)
+	job := testcheck.Get(fit.Prepare(d, o, problem.Events{}))(t)
+	b := testcheck.Get(cpu.New(device.Options{}))(t)
+	out := testcheck.Get(fit.Run(t.Context(), job, b))(t)
 	out.Record = summary.ModelRecord{Program: "gpfit test", Data: "/home/me/t.csv", Options: map[string]string{"split-mask": "/home/me/mask.csv:1"}}
-	must.Do(t, out.WriteModel(io.Discard, false))
+	testcheck.Do(t, out.WriteModel(io.Discard, false))
 	t.Cleanup(func() {
 		out.Close()
 		_ = b.Close()
@@ -58,16 +58,16 @@ func outcome(t *testing.T, d problem.Data, o problem.Options) (*tuning.Job, *fit
 // subjectOf returns the subject of a page about an outcome.
 func subjectOf(t *testing.T, o *fit.Outcome) Subject {
 	t.Helper()
-	record := must.Get(summary.ReadRecord(o.Model.Record))(t)
+	record := testcheck.Get(summary.ReadRecord(o.Model.Record))(t)
 	return Subject{Name: "model", Posterior: o.Posterior(), Record: record}
 }
 
 // written returns the page of a subject as HTML.
 func written(t *testing.T, about Subject) (*page.Page, string) {
 	t.Helper()
-	p := must.Get(Page(t.Context(), about))(t)
+	p := testcheck.Get(Page(t.Context(), about))(t)
 	var b strings.Builder
-	must.Do(t, p.Write(&b))
+	testcheck.Do(t, p.Write(&b))
 	return p, b.String()
 }
 
@@ -113,9 +113,9 @@ func TestLeaveOneOut(t *testing.T) {
 	_, o := outcome(t, table(60), problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: restarts(3)})
 	p, html := written(t, subjectOf(t, o))
 	selfContained(t, html)
-	left := must.Get(o.Posterior().LeaveOneOut(t.Context()))(t)
+	left := testcheck.Get(o.Posterior().LeaveOneOut(t.Context()))(t)
 	s := left.Summary()
-	must.Words(t, html,
+	testcheck.Words(t, html,
 		o.Report.Verdict.Headline+".", fmt.Sprintf("on 60 training rows left out one by one the error (RMSE) is %.4g, ", s.RMSE), fmt.Sprintf("the 95 %% intervals hold %.1f %% of these rows.", 100*s.Coverage95),
 		"Leave-one-out predicts each training row from all the others", "<td>60</td>", fields.Named("nlpd").Text(s.NLPD), number(s.RMSE), "mask.csv:1", "of t.csv, by gpfit test",
 		"&lt;script&gt;alert", "starts led to this optimum", `class="bar"`, "The fit is converged",
@@ -139,11 +139,11 @@ func TestHeldOut(t *testing.T) {
 		t.Fatalf("%d rows, %d numbers", len(numbers), len(x))
 	}
 	about.Rows = &Scored{Of: summary.HeldOutRows, Rows: dataset.Rows{X: x, N: 40, Total: 40, Noise: noise, Observed: observed}, Numbers: numbers}
-	about.Rows.Predictions = must.Get(gp.Predict(t.Context(), o.Posterior(), x, 40, noise))(t)
+	about.Rows.Predictions = testcheck.Get(gp.Predict(t.Context(), o.Posterior(), x, 40, noise))(t)
 	_, html := written(t, about)
 	selfContained(t, html)
 	test := o.Report.Test
-	must.Words(t, html, o.Report.Verdict.Headline, "on 40 held-out rows", fmt.Sprintf("%.4g", test.RMSE),
+	testcheck.Words(t, html, o.Report.Verdict.Headline, "on 40 held-out rows", fmt.Sprintf("%.4g", test.RMSE),
 		number(test.RMSE), fields.Named("nlpd").Text(test.NLPD))
 }
 
@@ -158,30 +158,30 @@ func TestFarTrainingRow(t *testing.T) {
 	_, o := outcome(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"})
 	about := subjectOf(t, o)
 	p, html := written(t, about)
-	must.Words(t, remarks(p), "1 row is far from the prediction, by more than 4 standard deviations: row 10 (60")
-	must.Words(t, html, o.Report.Verdict.Headline)
+	testcheck.Words(t, remarks(p), "1 row is far from the prediction, by more than 4 standard deviations: row 10 (60")
+	testcheck.Words(t, html, o.Report.Verdict.Headline)
 	if strings.Contains(html, "robust") {
 		t.Errorf("the page advises option robust, the fit does not: %s", o.Report.Verdict.Text())
 	}
 	y := slices.Clone(d.Y[60:70])
 	y[3], y[7] = 500, 400
 	about.Rows = &Scored{Of: "given rows", Rows: dataset.Rows{X: d.X[2*60 : 2*70], N: 10, Total: 10, Observed: [][]float64{y}}}
-	about.Rows.Predictions = must.Get(gp.Predict(t.Context(), o.Posterior(), about.Rows.Rows.X, 10, gp.RowNoise{}))(t)
+	about.Rows.Predictions = testcheck.Get(gp.Predict(t.Context(), o.Posterior(), about.Rows.Rows.X, 10, gp.RowNoise{}))(t)
 	_, html = written(t, about)
-	must.Words(t, html, "2 rows are far from the prediction: option robust=true")
+	testcheck.Words(t, html, "2 rows are far from the prediction: option robust=true")
 }
 
 // TestMixture checks that the page counts the rows inside the quantiles of the mixture over
 // draws of the parameters, and prints the log density of the mixture.
 func TestMixture(t *testing.T) {
 	_, o := outcome(t, table(8), problem.Options{Mean: "zero", Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20})
-	b := must.Get(cpu.New(device.Options{}))(t)
+	b := testcheck.Get(cpu.New(device.Options{}))(t)
 	defer b.Close()
-	mixture := must.Get(gp.NewMixture(t.Context(), o.Model, b, 0))(t)
+	mixture := testcheck.Get(gp.NewMixture(t.Context(), o.Model, b, 0))(t)
 	defer mixture.Close()
 	d, about := table(151), subjectOf(t, o)
 	about.Rows = &Scored{Of: "other rows", Rows: dataset.Rows{X: d.X, N: d.N, Total: d.N, Observed: [][]float64{d.Y}}}
-	about.Rows.Predictions = must.Get(mixture.Predict(t.Context(), d.X, d.N, gp.RowNoise{}))(t)
+	about.Rows.Predictions = testcheck.Get(mixture.Predict(t.Context(), d.X, d.N, gp.RowNoise{}))(t)
 	p := about.Rows.Predictions[0]
 	nlpd, shares, normal := 0.0, []any{}, 0
 	for _, probability := range []float64{0.5, 0.9, 0.95} {
@@ -210,7 +210,7 @@ func TestMixture(t *testing.T) {
 	}
 	_, html := written(t, about)
 	selfContained(t, html)
-	must.Words(t, html,
+	testcheck.Words(t, html,
 		fmt.Sprintf("the 95 %% intervals hold %s of these rows", shares[2]), "<td>"+fields.Named("nlpd").Text(nlpd)+"</td>", "its z has the same probability",
 		fmt.Sprintf("%s of rows in the 50 %% interval, %s in the 90 %% interval, %s in the 95 %% interval", shares...))
 }
@@ -321,7 +321,7 @@ func TestKinds(t *testing.T) {
 			_, o := outcome(t, c.data, c.options)
 			p, html := written(t, subjectOf(t, o))
 			selfContained(t, html)
-			must.Words(t, html, c.want...)
+			testcheck.Words(t, html, c.want...)
 			for _, section := range p.Sections {
 				shown[section.Title] = shown[section.Title] || !section.Empty()
 			}
@@ -332,7 +332,7 @@ func TestKinds(t *testing.T) {
 			about := subjectOf(t, o)
 			about.Record = nil
 			_, html = written(t, about)
-			must.Words(t, html, "The model has no report of its fit")
+			testcheck.Words(t, html, "The model has no report of its fit")
 			selfContained(t, html)
 		})
 	}
@@ -349,11 +349,11 @@ func TestRemarks(t *testing.T) {
 	d.Y[60] += 40
 	_, o := outcome(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"})
 	p, _ := written(t, subjectOf(t, o))
-	must.Words(t, remarks(p), "row 60 (", "Rows count from 0. Check whether they are mistakes in the table.")
+	testcheck.Words(t, remarks(p), "row 60 (", "Rows count from 0. Check whether they are mistakes in the table.")
 	about := subjectOf(t, o)
 	about.Record.Report.Warnings = []string{"/home/me/t.csv:3: noise is high; set option noise-floor"}
 	p, _ = written(t, about)
-	must.Words(t, remarks(p), "t.csv:3: noise is high; set option noise-floor.")
+	testcheck.Words(t, remarks(p), "t.csv:3: noise is high; set option noise-floor.")
 	// Overconfident predictions of rows far from what the model knows.
 	good := table(120)
 	_, o = outcome(t, good, problem.Options{Mean: "zero", Kernel: "rbf(dims=0)"})
@@ -362,11 +362,11 @@ func TestRemarks(t *testing.T) {
 	for i, y := range good.Y {
 		wrong[i] = y + 3*math.Cos(40*float64(i))
 	}
-	predictions := must.Get(o.Posterior().PredictTargets(t.Context(), good.X, good.N, gp.RowNoise{}))(t)
+	predictions := testcheck.Get(o.Posterior().PredictTargets(t.Context(), good.X, good.N, gp.RowNoise{}))(t)
 	about.Rows = &Scored{Of: "rows of new.csv", Rows: dataset.Rows{X: good.X, N: good.N, Total: good.N, Observed: [][]float64{wrong}}, Predictions: predictions}
 	p, html := written(t, about)
-	must.Words(t, remarks(p), "The 95 % intervals are far too narrow: they hold ")
-	must.Words(t, html, "<p class=\"headline\">poor: on 120 rows of new.csv", ": overconfident.</p>")
+	testcheck.Words(t, remarks(p), "The 95 % intervals are far too narrow: they hold ")
+	testcheck.Words(t, html, "<p class=\"headline\">poor: on 120 rows of new.csv", ": overconfident.</p>")
 	copy(wrong, good.Y)
 	wrong[3] = math.NaN() // not observed, so not scored
 	p, html = written(t, about)
@@ -391,7 +391,7 @@ func TestCertain(t *testing.T) {
 	if !strings.Contains(html, "the 95 % intervals hold 95.0 % of these rows") || strings.Contains(html, "+Inf") {
 		t.Errorf("certain predictions are not within their intervals: %q", p.Headline)
 	}
-	must.Words(t, remarks(p), "row 4 (")
+	testcheck.Words(t, remarks(p), "row 4 (")
 }
 
 // TestUnscored checks that a page says why there are no scores.
@@ -403,7 +403,7 @@ func TestUnscored(t *testing.T) {
 	if lost := (&device.LostError{Device: "cuda:0", Err: errors.New("gone")}); !fatal(t.Context(), fmt.Errorf("row 3: %w", lost)) {
 		t.Error("a lost device is no error")
 	}
-	s := must.Get(newSubject(subjectOf(t, o)))(t)
+	s := testcheck.Get(newSubject(subjectOf(t, o)))(t)
 	s.unscored = "too close to singular"
 	s.fit.Verdict = &summary.Verdict{Level: summary.Unknown, Headline: "unknown"}
 	s.verdict = s.judge(s)
@@ -421,16 +421,16 @@ func TestBinomialRange(t *testing.T) {
 		{5, 0, 0, 0}, {5, 1, 1, 1},
 	} {
 		low, high := binomialRange(c.n, c.p)
-		must.Near(t, fmt.Sprintf("n = %v, p = %v", c.n, c.p), []float64{low, high}, []float64{c.low, c.high}, 0, 1e-12)
+		testcheck.Near(t, fmt.Sprintf("n = %v, p = %v", c.n, c.p), []float64{low, high}, []float64{c.low, c.high}, 0, 1e-12)
 	}
 }
 
 // TestEffects checks the middle row and the effects against predictions made by hand.
 func TestEffects(t *testing.T) {
 	_, o := outcome(t, encoded(), problem.Options{Mean: "zero", Kernel: "rbf(ard)"})
-	s := must.Get(newSubject(subjectOf(t, o)))(t)
-	s.columns = must.Get(findColumns(t.Context(), s))(t)
-	curves := must.Get((&effects{s}).curves(t.Context()))(t)
+	s := testcheck.Get(newSubject(subjectOf(t, o)))(t)
+	s.columns = testcheck.Get(findColumns(t.Context(), s))(t)
+	curves := testcheck.Get((&effects{s}).curves(t.Context()))(t)
 	found := false
 	for _, e := range curves {
 		if e.along.Name != "colour" {
@@ -438,9 +438,9 @@ func TestEffects(t *testing.T) {
 		}
 		found = true
 		// Date in the middle, green, and false, which is as common as true.
-		p := must.Get(o.Posterior().Predict(t.Context(), []float64{29, 0, 1, 0, 0}, 1))(t)
-		must.Within(t, e.Mean[1], p.Mean[0], 1e-12, "effect")
-		must.Within(t, e.StdLatent[1], p.StdLatent[0], 1e-12, "its standard deviation")
+		p := testcheck.Get(o.Posterior().Predict(t.Context(), []float64{29, 0, 1, 0, 0}, 1))(t)
+		testcheck.Within(t, e.Mean[1], p.Mean[0], 1e-12, "effect")
+		testcheck.Within(t, e.StdLatent[1], p.StdLatent[0], 1e-12, "its standard deviation")
 	}
 	if !found || len(curves) != 3 {
 		t.Errorf("%d effects", len(curves))

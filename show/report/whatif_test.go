@@ -12,7 +12,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/table/feature"
 )
@@ -29,13 +29,13 @@ func node(t *testing.T, html string, rows [][]float64) (out [][]struct{ Mean, St
 	if len(found) != 2 {
 		t.Fatalf("%d scripts", len(found))
 	}
-	input := must.Get(json.Marshal(map[string]any{"data": json.RawMessage(found[0][2]), "script": found[1][2], "rows": rows}))(t)
+	input := testcheck.Get(json.Marshal(map[string]any{"data": json.RawMessage(found[0][2]), "script": found[1][2], "rows": rows}))(t)
 	run := exec.CommandContext(t.Context(), program, "-e", `
 		const given = JSON.parse(require("fs").readFileSync(0, "utf8"));
 		const predict = (0, eval)(given.script + "\n;predictor")(given.data.model);
 		console.log(JSON.stringify(given.rows.map(row => predict(row))));`)
 	run.Stdin, run.Stderr = strings.NewReader(string(input)), os.Stderr
-	must.Do(t, json.Unmarshal(must.Get(run.Output())(t), &out))
+	testcheck.Do(t, json.Unmarshal(testcheck.Get(run.Output())(t), &out))
 	return out
 }
 
@@ -50,7 +50,7 @@ func evaluations(n int) (s hyperopt.Settings) {
 func TestWhatIf(t *testing.T) {
 	const tolerance = 1e-8
 	texts := []string{"rbf(ard) + matern32*periodic(dims=0) + linear", "(rbf + matern12(dims=1))*rq", "poly(3)*cosine + constant", "constant", "hamming + matern52", "formula(erf(x)*erf(y), dims=0) + formula(sinc(r/a), a=2)*rbf"}
-	if must.Long() {
+	if testcheck.Long() {
 		for _, name := range kernel.Families() {
 			texts = append(texts, name, name+"(ard)")
 		}
@@ -69,12 +69,12 @@ func TestWhatIf(t *testing.T) {
 				rows, flat = append(rows, row), append(flat, row...)
 			}
 			rows, flat = append(rows, d.X[:2]), append(flat, d.X[:2]...) // a training row
-			want := must.Get(out.Posterior().Predict(t.Context(), flat, len(rows)))(t)
+			want := testcheck.Get(out.Posterior().Predict(t.Context(), flat, len(rows)))(t)
 			for k, got := range node(t, html, rows) {
 				size := math.Abs(want.Mean[k]) + want.Std[k]
-				must.Within(t, got[0].Mean, want.Mean[k], tolerance*size, fmt.Sprintf("mean of row %d", k))
+				testcheck.Within(t, got[0].Mean, want.Mean[k], tolerance*size, fmt.Sprintf("mean of row %d", k))
 				// Variances differ by the tolerance, deviations near 0 by its root.
-				must.Within(t, got[0].Std*got[0].Std, want.StdLatent[k]*want.StdLatent[k], tolerance*size*size, fmt.Sprintf("variance of row %d", k))
+				testcheck.Within(t, got[0].Std*got[0].Std, want.StdLatent[k]*want.StdLatent[k], tolerance*size*size, fmt.Sprintf("variance of row %d", k))
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestWhatIfColumns(t *testing.T) {
 	var data sliders
 	for _, s := range p.Sections {
 		if s.Title == "What if" {
-			must.Do(t, json.Unmarshal(s.WhatIf, &data))
+			testcheck.Do(t, json.Unmarshal(s.WhatIf, &data))
 		}
 	}
 	byName := map[string]slider{}
@@ -106,10 +106,10 @@ func TestWhatIfColumns(t *testing.T) {
 	if fmt.Sprint(colour.Categories, colour.Encoded, old.Encoded) != "[blue green red <b>] [[1 0 0] [0 1 0] [0 0 1]] [[0] [1]]" {
 		t.Errorf("categories %+v %+v", colour, old)
 	}
-	want := must.Get(out.Posterior().PredictTargets(t.Context(), data.Typical, 1, gp.RowNoise{}))(t)
+	want := testcheck.Get(out.Posterior().PredictTargets(t.Context(), data.Typical, 1, gp.RowNoise{}))(t)
 	for i, got := range node(t, html, [][]float64{data.Typical})[0] {
-		must.Within(t, got.Mean, want[i].Mean[0], 1e-8, "mean")
-		must.Within(t, got.Std, want[i].StdLatent[0], 1e-6, "deviation")
+		testcheck.Within(t, got.Mean, want[i].Mean[0], 1e-8, "mean")
+		testcheck.Within(t, got.Std, want[i].StdLatent[0], 1e-6, "deviation")
 	}
 }
 
@@ -121,7 +121,7 @@ func TestWithoutWhatIf(t *testing.T) {
 	} {
 		_, out := outcome(t, table(60), o)
 		_, html := written(t, subjectOf(t, out))
-		must.Words(t, html, want)
+		testcheck.Words(t, html, want)
 		if strings.Contains(html, "application/json") {
 			t.Errorf("%s, but there are controls", want)
 		}
@@ -141,15 +141,15 @@ func TestSeries(t *testing.T) {
 		t.Errorf("%d pictures", got)
 	}
 	// 239 days and a fifth of them beyond the first of January.
-	must.Words(t, html, "20 % of the range of day beyond the last training row", "its forecast: at 2024-10-13", "The last 100 training rows")
+	testcheck.Words(t, html, "20 % of the range of day beyond the last training row", "its forecast: at 2024-10-13", "The last 100 training rows")
 	selfContained(t, html)
-	s := &series{must.Get(newSubject(subjectOf(t, out)))(t)}
-	s.columns = must.Get(findColumns(t.Context(), s.subject))(t)
-	parts := must.Get(s.forecast(t.Context(), s.time()))(t)
+	s := &series{testcheck.Get(newSubject(subjectOf(t, out)))(t)}
+	s.columns = testcheck.Get(findColumns(t.Context(), s.subject))(t)
+	parts := testcheck.Get(s.forecast(t.Context(), s.time()))(t)
 	at := parts[0].times
-	want := must.Get(out.Posterior().Predict(t.Context(), []float64{at[399]}, 1))(t)
-	must.Within(t, parts[0].predictions[0].Mean[399], want.Mean[0], 1e-12, "forecast")
-	must.Within(t, parts[0].predictions[0].Lower95[399], want.Lower95[0], 1e-12, "its interval")
+	want := testcheck.Get(out.Posterior().Predict(t.Context(), []float64{at[399]}, 1))(t)
+	testcheck.Within(t, parts[0].predictions[0].Mean[399], want.Mean[0], 1e-12, "forecast")
+	testcheck.Within(t, parts[0].predictions[0].Lower95[399], want.Lower95[0], 1e-12, "its interval")
 	_, out = outcome(t, table(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: evaluations(2)})
 	p, _ = written(t, subjectOf(t, out))
 	if got := pictures(p)["Series and forecast"]; got != 0 {

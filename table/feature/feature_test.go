@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func TestParseDate(t *testing.T) {
@@ -45,7 +45,7 @@ func TestParseDate(t *testing.T) {
 		}
 	}
 	_, err := ParseDate("01/02/2024")
-	must.Fail[error](t, err, "is the day or the month first")
+	testcheck.Fail[error](t, err, "is the day or the month first")
 }
 
 // TestUnits compares times since an origin with sums by hand, before the origin, too.
@@ -66,18 +66,18 @@ func TestUnits(t *testing.T) {
 		{Days, "1970-01-01", "9999-12-31", 2932896},
 	} {
 		as := Coding{Name: "t", Kind: Date, Unit: c.unit, Origin: c.origin}
-		encoder := must.Get(as.Encoder())(t)
+		encoder := testcheck.Get(as.Encoder())(t)
 		if got, err := encoder.Value(c.date); got != c.want || err != nil {
 			t.Errorf("%s since %s in %s: %v, %v; want %v", c.date, c.origin, c.unit, got, err, c.want)
 		}
 	}
 	clock := Coding{Name: "t", Kind: Clock, Unit: Hours}
-	encoder := must.Get(clock.Encoder())(t)
+	encoder := testcheck.Get(clock.Encoder())(t)
 	if v, err := encoder.Value("14:45"); v != 14.75 || err != nil {
 		t.Errorf("14:45 is %v hours, %v", v, err)
 	}
 	_, err := encoder.Value("25:00")
-	must.Fail[error](t, err)
+	testcheck.Fail[error](t, err)
 }
 
 var mixed = Encoding{Columns: []Coding{
@@ -111,7 +111,7 @@ func TestRow(t *testing.T) {
 		}
 	}
 	_, err = mixed.Row([]string{"1", "no", "green", "low", "2000-01-03"})
-	if unseen := must.Fail[*UnseenError](t, err); unseen != nil && unseen.Label != "green" {
+	if unseen := testcheck.Fail[*UnseenError](t, err); unseen != nil && unseen.Label != "green" {
 		t.Errorf("%#v", err)
 	}
 }
@@ -126,9 +126,9 @@ func TestCheck(t *testing.T) {
 		"decimal sign":     {Decimal: ";", Columns: []Coding{{Name: "a", Kind: Number}}},
 		"makes 1 features": {Columns: []Coding{{Name: "b", Kind: Number}}},
 	} {
-		must.Fail[error](t, e.Check([]string{"a"}), want)
+		testcheck.Fail[error](t, e.Check([]string{"a"}), want)
 	}
-	must.Do(t, mixed.Check(mixed.Features()))
+	testcheck.Do(t, mixed.Check(mixed.Features()))
 }
 
 // TestSort checks that numbers sort by value, before words.
@@ -144,7 +144,7 @@ func TestSort(t *testing.T) {
 // in every form that can express it.
 func TestDates(t *testing.T) {
 	as := Coding{Name: "t", Kind: Date, Unit: Seconds, Origin: DefaultOrigin}
-	encoder := must.Get(as.Encoder())(t)
+	encoder := testcheck.Get(as.Encoder())(t)
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := rapid.Int64Range(-60e9, 200e9).Draw(t, "seconds")
 		zone := rapid.IntRange(-14*60, 14*60).Draw(t, "minutes east")
@@ -166,7 +166,7 @@ func FuzzRecognize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		fuzzguard.Run(t, func() {
 			as := Coding{Name: "a", Kind: Recognize(text), Unit: Years, Origin: DefaultOrigin, Categories: []string{text}}
-			encoder := must.Get(as.Encoder())(t)
+			encoder := testcheck.Get(as.Encoder())(t)
 			if v, err := encoder.Value(text); err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 				t.Fatalf("%q, a %s, is %v, %v", text, as.Kind, v, err)
 			}
@@ -178,15 +178,15 @@ func FuzzRecognize(f *testing.F) {
 // columns have no dates.
 func TestCodingDates(t *testing.T) {
 	const date = "1912-02-13T13:16:05Z"
-	want := must.Get(ParseDate(date))(t)
+	want := testcheck.Get(ParseDate(date))(t)
 	for _, unit := range Units() {
 		c := &Coding{Name: "d", Kind: Date, Unit: unit, Origin: "1900-01-01"}
-		v := must.Get(must.Get(c.Encoder())(t).Value(date))(t)
-		if got := must.Get(c.Dates())(t)(v); !got.Equal(want) {
+		v := testcheck.Get(testcheck.Get(c.Encoder())(t).Value(date))(t)
+		if got := testcheck.Get(c.Dates())(t)(v); !got.Equal(want) {
 			t.Errorf("%s: the date of %v is %v, want %v", unit, v, got, want)
 		}
 	}
-	if dates := must.Get((&Coding{Name: "n", Kind: Number}).Dates())(t); dates != nil {
+	if dates := testcheck.Get((&Coding{Name: "n", Kind: Number}).Dates())(t); dates != nil {
 		t.Error("a column of numbers has dates")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"gpfit/internal/fuzzguard"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table"
 	"gpfit/table/feature"
 )
@@ -29,7 +29,7 @@ func Fuzz(f *testing.F, pattern, magic string, formats ...table.Format) {
 		f.Fatalf("%d files, %v", len(paths), err)
 	}
 	for _, path := range paths {
-		data := must.Get(os.ReadFile(path))(f)
+		data := testcheck.Get(os.ReadFile(path))(f)
 		f.Add(data)
 	}
 	path := filepath.Join(f.TempDir(), "table")
@@ -37,7 +37,7 @@ func Fuzz(f *testing.F, pattern, magic string, formats ...table.Format) {
 		if !strings.HasPrefix(string(data), magic) {
 			return
 		}
-		must.Do(t, os.WriteFile(path, data, 0o600))
+		testcheck.Do(t, os.WriteFile(path, data, 0o600))
 		for _, rules := range []*feature.Rules{nil, {}} {
 			var got *table.Table
 			var err error
@@ -64,7 +64,7 @@ func check(t *testing.T, path string, got *table.Table, err error) {
 			}
 		}
 		if got.Encoding != nil {
-			must.Do(t, got.Encoding.Check(got.FeatureNames))
+			testcheck.Do(t, got.Encoding.Check(got.FeatureNames))
 		}
 	case !errors.As(err, &e) || got != nil || e.Msg == "" || e.Source != path:
 		t.Fatalf("table %v, error %#v", got, err)
@@ -77,15 +77,15 @@ func check(t *testing.T, path string, got *table.Table, err error) {
 // Same returns the table of the CSV file.
 func Same(t *testing.T, truth string, paths []string, names func(path string) []string, formats ...table.Format) *table.Table {
 	t.Helper()
-	want := must.Get(table.Read(truth, table.Options{}))(t)
+	want := testcheck.Get(table.Read(truth, table.Options{}))(t)
 	few := table.Options{Target: "a", Features: []string{"2", "1"}, Subsample: 5, Seed: 2, Formats: formats}
-	wantFew := must.Get(table.Read(truth, few))(t)
+	wantFew := testcheck.Get(table.Read(truth, few))(t)
 	for _, path := range paths {
 		columns := []string{"a", "b", "y"}
 		if names != nil {
 			columns = names(path)
 		}
-		got := must.Get(table.Read(path, table.Options{Formats: formats}))(t)
+		got := testcheck.Get(table.Read(path, table.Options{Formats: formats}))(t)
 		if found := append(slices.Clone(got.FeatureNames), got.TargetName); !reflect.DeepEqual(got.X, want.X) || !reflect.DeepEqual(got.Y, want.Y) || !slices.Equal(found, columns) {
 			t.Errorf("%s: %v, %v, columns %q", path, got.X, got.Y, found)
 		}
@@ -93,7 +93,7 @@ func Same(t *testing.T, truth string, paths []string, names func(path string) []
 			t.Errorf("%s: rows %v of %d, warnings %q", path, got.Line, got.SourceRows, got.Warnings)
 		}
 		few.Target = columns[0]
-		got = must.Get(table.Read(path, few))(t)
+		got = testcheck.Get(table.Read(path, few))(t)
 		if !reflect.DeepEqual(got.X, wantFew.X) || !reflect.DeepEqual(got.Y, wantFew.Y) || !reflect.DeepEqual(got.Row, wantFew.Row) {
 			t.Errorf("%s: some columns: %+v, want %+v", path, got, wantFew)
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestHeaders compares the prototypes, types, constants, statuses and layouts with the headers.
@@ -195,7 +195,7 @@ func layoutAsserts(s *source) []string {
 // header declares for the old names.
 func TestShim(t *testing.T) {
 	k := needToolkit(t)
-	shim := must.Get(filepath.Abs("../../device/cuda/driver/include"))(t)
+	shim := testcheck.Get(filepath.Abs("../../device/cuda/driver/include"))(t)
 	k.flags = append([]string{"-I" + shim}, k.flags...)
 	for _, w := range k.compile(t, k.headers()) {
 		t.Errorf("%s: %s", k.name(), w)

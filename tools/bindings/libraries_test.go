@@ -14,7 +14,7 @@ import (
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/mathlib"
 	"gpfit/device/cuda/multi"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // needLibraries skips a test if there are no libraries of a toolkit.
@@ -22,7 +22,7 @@ func needLibraries(t *testing.T) (*toolkit, mathlib.Toolkit) {
 	t.Helper()
 	k := needToolkit(t)
 	t.Setenv(mathlib.LibraryVariable, k.dir)
-	found := must.Get(mathlib.Find(k.version))(t)
+	found := testcheck.Get(mathlib.Find(k.version))(t)
 	return k, found
 }
 
@@ -83,7 +83,7 @@ func TestExports(t *testing.T) {
 
 func dynamicSymbols(t *testing.T, path string) []elf.Symbol {
 	t.Helper()
-	f := must.Get(elf.Open(path))(t)
+	f := testcheck.Get(elf.Open(path))(t)
 	defer f.Close()
 	symbols, err := f.DynamicSymbols()
 	if err != nil {
@@ -101,10 +101,10 @@ const childVariable = "GPFIT_BINDINGS_CHILD"
 // cuSOLVERMp is loaded too, but tells its version only on a device.
 func TestLoad(t *testing.T) {
 	if packages := os.Getenv(childVariable); packages != "" {
-		lib := must.Get(mathlib.Load())(t)
+		lib := testcheck.Get(mathlib.Load())(t)
 		fmt.Printf("loaded CUDA %d: cuBLAS %s cuSOLVER %s\n", lib.Toolkit.Major, lib.BLAS, lib.Solver)
 		if strings.Contains(packages, "multi") {
-			lib := must.Get(multi.Load())(t)
+			lib := testcheck.Get(multi.Load())(t)
 			fmt.Printf("loaded NCCL %s cuBLASMp %s\n", lib.NCCL, lib.BLAS)
 		}
 		return

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // prototype is a line of driver.h, mathlib.h or multi.h.
@@ -67,7 +67,7 @@ func parsePrototype(line string) (p prototype, ok bool) {
 // readPrototypes reads driver.h, mathlib.h or multi.h.
 func readPrototypes(t *testing.T, file string) []prototype {
 	t.Helper()
-	text := must.Get(os.ReadFile(file))(t)
+	text := testcheck.Get(os.ReadFile(file))(t)
 	var list []prototype
 	number := 0
 	for line := range strings.Lines(string(text)) {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"gpfit/device/cuda/driver"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/tools/structure"
 )
 
@@ -43,7 +43,7 @@ func readSource(t *testing.T, name string) *source {
 	if !driver.Supported {
 		t.Skip("this build has no bindings")
 	}
-	all := must.Get(loadSources())(t)
+	all := testcheck.Get(loadSources())(t)
 	s := all[name]
 	for variable, value := range s.variables() {
 		if call, ok := value.(*ast.CallExpr); ok && s.TypesInfo.Types[value].Type.String() == s.PkgPath+".function" {

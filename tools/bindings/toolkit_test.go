@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // toolkitVariable names the folder of a toolkit: an installation, or a folder of unpacked wheels.
@@ -77,8 +77,8 @@ func (k *toolkit) find(folder, file string) string {
 // belongs to a separate wheel.
 func stub(t *testing.T) string {
 	dir := t.TempDir()
-	must.Do(t, os.Mkdir(filepath.Join(dir, "nv"), 0o755))
-	must.Do(t, os.WriteFile(filepath.Join(dir, "nv", "target"), nil, 0o644))
+	testcheck.Do(t, os.Mkdir(filepath.Join(dir, "nv"), 0o755))
+	testcheck.Do(t, os.WriteFile(filepath.Join(dir, "nv", "target"), nil, 0o644))
 	return dir
 }
 
@@ -103,7 +103,7 @@ func (k *toolkit) packages(t *testing.T) []string {
 func (k *toolkit) gcc(t *testing.T, text string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "check.c")
-	must.Do(t, os.WriteFile(file, []byte(text), 0o644))
+	testcheck.Do(t, os.WriteFile(file, []byte(text), 0o644))
 	cmd := exec.Command("gcc", append(append(args, k.flags...), file)...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	var out, errors strings.Builder

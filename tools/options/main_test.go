@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/option"
 )
 
@@ -18,7 +18,7 @@ const (
 
 // TestGenerated checks that the generated files are up to date.
 func TestGenerated(t *testing.T) {
-	files := must.Get(render(option.All(), base))(t)
+	files := testcheck.Get(render(option.All(), base))(t)
 	for path, want := range files {
 		got, err := os.ReadFile(filepath.Join(root, path))
 		if err != nil || string(got) != string(want) {
@@ -33,7 +33,7 @@ func TestNewOption(t *testing.T) {
 	table := append(slices.Clone(option.All()), option.Option{
 		Name: "extra-turns", Kind: option.Whole, Group: option.Tuning, Default: "2", Most: 9, Help: "number of extra turns", Places: []string{"fit", option.Spec},
 	})
-	files := must.Get(render(table, base))(t)
+	files := testcheck.Get(render(table, base))(t)
 	for path, want := range map[string]string{
 		"batch/spec/options.go":             "\t// ExtraTurns: number of extra turns.\n\tExtraTurns *int `yaml:\"extra_turns,omitempty\" json:\"extra_turns,omitempty\"`\n",
 		"batch/spec/schema.json":            "\"extra_turns\": {\n          \"description\": \"number of extra turns\",\n          \"maximum\": 9,\n          \"minimum\": 0,\n          \"type\": \"integer\"\n        }",

@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestBill checks the bill of materials in the file GPFIT_BILL against the schema of CycloneDX
@@ -58,20 +58,20 @@ func cycloneDX(t *testing.T) *jsonschema.Schema {
 	c.AssertFormat()
 	const at = "http://cyclonedx.org/schema/"
 	for _, name := range []string{"bom-1.5.schema.json", "spdx.schema.json", "jsf-0.82.schema.json"} {
-		text := must.Get(os.ReadFile(filepath.Join("testdata/cyclonedx", name)))(t)
-		must.Do(t, c.AddResource(at+name, parsed(t, text)))
+		text := testcheck.Get(os.ReadFile(filepath.Join("testdata/cyclonedx", name)))(t)
+		testcheck.Do(t, c.AddResource(at+name, parsed(t, text)))
 	}
-	return must.Get(c.Compile(at + "bom-1.5.schema.json"))(t)
+	return testcheck.Get(c.Compile(at + "bom-1.5.schema.json"))(t)
 }
 
 func parsed(t *testing.T, text []byte) any {
 	t.Helper()
-	return must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
+	return testcheck.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
 }
 
 // TestReleaseVersion checks the versions of commits with and without tags.
 func TestReleaseVersion(t *testing.T) {
-	script := must.Get(filepath.Abs("../../.ci/release-version"))(t)
+	script := testcheck.Get(filepath.Abs("../../.ci/release-version"))(t)
 	dir := t.TempDir()
 	call := func(name string, args ...string) (string, error) {
 		cmd := exec.Command(name, args...)
@@ -98,8 +98,8 @@ func TestReleaseVersion(t *testing.T) {
 		{``, "", "release: cmd/gpfit/cmd_version.go has no version"},
 	} {
 		file := filepath.Join(dir, "cmd/gpfit/cmd_version.go")
-		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o777))
-		must.Do(t, os.WriteFile(file, []byte("package main\n\n"+c.source+"\n"), 0o666))
+		testcheck.Do(t, os.MkdirAll(filepath.Dir(file), 0o777))
+		testcheck.Do(t, os.WriteFile(file, []byte("package main\n\n"+c.source+"\n"), 0o666))
 		git("add", ".")
 		git("commit", "--quiet", "--allow-empty", "--message", "a")
 		for _, tag := range strings.Fields(c.tags) {
@@ -117,7 +117,7 @@ func TestReleaseVersion(t *testing.T) {
 // scripts, make targets and folders that they name exist, and every version is exact.
 func TestHostFiles(t *testing.T) {
 	root := "../.."
-	files := must.Get(filepath.Glob(filepath.Join(root, ".github", "*", "*.yml")))(t)
+	files := testcheck.Get(filepath.Glob(filepath.Join(root, ".github", "*", "*.yml")))(t)
 	files = append(files, filepath.Join(root, ".github", "dependabot.yml"))
 	if len(files) < 5 {
 		t.Fatalf("%d files found in .github", len(files))
@@ -157,9 +157,9 @@ func checkModulesOfUpdates(t *testing.T, root string) {
 			Directories []string
 		}
 	}
-	must.Do(t, yaml.Unmarshal([]byte(read(t, filepath.Join(root, ".github", "dependabot.yml"))), &updates))
+	testcheck.Do(t, yaml.Unmarshal([]byte(read(t, filepath.Join(root, ".github", "dependabot.yml"))), &updates))
 	var have []string
-	must.Do(t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+	testcheck.Do(t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
 		if err == nil && filepath.Base(path) == "go.mod" && !strings.Contains(path, "testdata") {
 			folder, _ := filepath.Rel(root, filepath.Dir(path))
 			have = append(have, "/"+strings.TrimPrefix(filepath.ToSlash(folder), "."))
@@ -180,7 +180,7 @@ func checkModulesOfUpdates(t *testing.T, root string) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text := must.Get(os.ReadFile(path))(t)
+	text := testcheck.Get(os.ReadFile(path))(t)
 	return string(text)
 }
 
@@ -196,7 +196,7 @@ func TestCitation(t *testing.T) {
 		License string
 		Authors []struct{ Name string }
 	}
-	must.Do(t, yaml.UnmarshalWithOptions([]byte(read(t, "../../CITATION.cff")), &c))
+	testcheck.Do(t, yaml.UnmarshalWithOptions([]byte(read(t, "../../CITATION.cff")), &c))
 	version := regexp.MustCompile(`version = "([^"]+)"`).FindStringSubmatch(read(t, "../../cmd/gpfit/cmd_version.go"))[1]
 	if c.Format != "1.2.0" || c.Message == "" || c.Title == "" || c.Type != "software" || len(c.Authors) == 0 || c.Authors[0].Name == "" {
 		t.Errorf("CITATION.cff: %+v", c)
@@ -217,7 +217,7 @@ func TestPublishing(t *testing.T) {
 			Steps       []struct{ If, Uses, Run string }
 		}
 	}
-	must.Do(t, yaml.Unmarshal([]byte(read(t, "../../.github/workflows/release.yml")), &w))
+	testcheck.Do(t, yaml.Unmarshal([]byte(read(t, "../../.github/workflows/release.yml")), &w))
 	for job, variable := range map[string]string{"pypi": "PUBLISH_PYPI", "site": "PUBLISH_SITE"} {
 		if w.Jobs[job].If != "vars."+variable+" == 'true'" || w.Jobs[job].Permissions["id-token"] != "write" {
 			t.Errorf("the job %s runs if %q with the permissions %v", job, w.Jobs[job].If, w.Jobs[job].Permissions)

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestMarkdownLinks checks that the links and pictures of all Markdown pages lead to files
@@ -27,7 +27,7 @@ func TestMarkdownLinks(t *testing.T) {
 	}
 	links := 0
 	for _, page := range pages {
-		text := must.Get(os.ReadFile(page))(t)
+		text := testcheck.Get(os.ReadFile(page))(t)
 		for _, link := range markdownLinks(string(text)) {
 			links++
 			if err := checkLink(page, link.target); err != nil {
@@ -45,7 +45,7 @@ func TestMarkdownLinksFail(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "a.md")
 	text := "# A `title`, with *signs* & more\n\n[1](b.md) [2](#none)\n```sh\n# code\n[3](c.md)\n```\n`[4](d.md)` [5](#a-title-with-signs--more)\n## Twice\n## Twice\n[6](a.md#twice-1) [7](https://example.org/x.md) ![8](p.svg \"title\") [9](#code)\n"
-	must.Do(t, os.WriteFile(page, []byte(text), 0o644))
+	testcheck.Do(t, os.WriteFile(page, []byte(text), 0o644))
 	var bad []string
 	for _, link := range markdownLinks(text) {
 		if err := checkLink(page, link.target); err != nil {
@@ -61,7 +61,7 @@ func TestMarkdownLinksFail(t *testing.T) {
 // .github and without what builds leave behind.
 func markdownPages(t *testing.T, root string) []string {
 	var pages []string
-	must.Do(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+	testcheck.Do(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -275,7 +275,7 @@ func TestDocLinks(t *testing.T) {
 // and that links with a target are not reported.
 func TestFalseLinks(t *testing.T) {
 	dir := module(t, "links")
-	pkgs := must.Get(Load(dir, "."))(t)
+	pkgs := testcheck.Get(Load(dir, "."))(t)
 	got := strings.Join(falseLinks(pkgs[0]), "\n")
 	want := []string{"[encoding/json]", "[Gone0]", "[Gone1]", "[os.Gone2]", "[T.Gone3]", "[gone.Gone4]", "[io/gone]"}
 	for _, link := range want {

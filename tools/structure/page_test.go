@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/go/packages"
 	"golang.org/x/tools/txtar"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // root is the folder of the module.
@@ -21,7 +21,7 @@ const root = "../.."
 // not use cached results of these tests after a change.
 func watchTree(t *testing.T) {
 	t.Helper()
-	must.Do(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+	testcheck.Do(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		switch {
 		case err == nil && d.IsDir() && d.Name() == ".git":
 			return filepath.SkipDir
@@ -36,17 +36,17 @@ func watchTree(t *testing.T) {
 func module(t *testing.T, archive string) string {
 	t.Helper()
 	files := map[string]string{}
-	for _, f := range must.Get(txtar.ParseFile("testdata/" + archive + ".txtar"))(t).Files {
+	for _, f := range testcheck.Get(txtar.ParseFile("testdata/" + archive + ".txtar"))(t).Files {
 		files[f.Name] = string(f.Data)
 	}
-	return must.Folder(t, files)
+	return testcheck.Folder(t, files)
 }
 
 // loadModule loads all packages of the module, once for all tests.
 func loadModule(t *testing.T) []*packages.Package {
 	t.Helper()
 	watchTree(t)
-	return must.Get(loaded())(t)
+	return testcheck.Get(loaded())(t)
 }
 
 var loaded = sync.OnceValues(func() ([]*packages.Package, error) { return Load(root, "./...") })
@@ -54,7 +54,7 @@ var loaded = sync.OnceValues(func() ([]*packages.Package, error) { return Load(r
 // TestPage checks that the page of packages agrees with the code.
 func TestPage(t *testing.T) {
 	watchTree(t)
-	want := must.Get(Page(root))(t)
+	want := testcheck.Get(Page(root))(t)
 	got, err := os.ReadFile(filepath.Join(root, PagePath))
 	if err != nil || string(got) != want {
 		t.Errorf("%s differs from the packages (%v): run %s", PagePath, err, PageCommand)
@@ -96,7 +96,7 @@ func TestLibraryLinks(t *testing.T) {
 		{"./table", heavy},
 		{"./batch", heavy},
 	} {
-		deps := must.Get(goList(root, "-deps", c.pkg))(t)
+		deps := testcheck.Get(goList(root, "-deps", c.pkg))(t)
 		for _, p := range deps {
 			if slices.ContainsFunc(c.banned, func(prefix string) bool { return strings.HasPrefix(p, prefix) && p != Module+"table/feature" }) {
 				t.Errorf("%s depends on %s", c.pkg, p)

@@ -9,21 +9,21 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestWalls compares the top folders with their walls, and their imports with the floors.
 func TestWalls(t *testing.T) {
 	folders, imports, err := Measure(root, loadModule(t))
-	must.Do(t, err)
-	for _, what := range must.Get(ReadWalls(root))(t).Check(folders, imports) {
+	testcheck.Do(t, err)
+	for _, what := range testcheck.Get(ReadWalls(root))(t).Check(folders, imports) {
 		t.Error(what)
 	}
 }
 
 // TestPromised checks that the promised packages are there, at most 20, and that other modules can import them.
 func TestPromised(t *testing.T) {
-	pkgs := must.Get(describe(root))(t)
+	pkgs := testcheck.Get(describe(root))(t)
 	for _, name := range Promised {
 		if pkgs[name] == nil || slices.Contains(strings.Split(name, "/"), "internal") {
 			t.Errorf("%s: there is no such package for other modules", name)
@@ -36,7 +36,7 @@ func TestPromised(t *testing.T) {
 
 // TestInternal checks that no package of the folder internal serves only one other folder.
 func TestInternal(t *testing.T) {
-	pkgs := must.Get(describe(root))(t)
+	pkgs := testcheck.Get(describe(root))(t)
 	users := map[string]map[string]bool{}
 	for name, p := range pkgs {
 		for _, i := range p.imports {
@@ -129,13 +129,13 @@ func TestRaisedInHistory(t *testing.T) {
 		}
 	}
 	file := filepath.Join(dir, WallsPath)
-	must.Do(t, os.MkdirAll(filepath.Dir(file), 0o777))
+	testcheck.Do(t, os.MkdirAll(filepath.Dir(file), 0o777))
 	git("init", "-q")
 	commit := func(number, message string, others ...string) {
 		t.Helper()
-		must.Do(t, os.WriteFile(file, []byte("fit | "+number+" | 1 | 1 | 1\n"), 0o666))
+		testcheck.Do(t, os.WriteFile(file, []byte("fit | "+number+" | 1 | 1 | 1\n"), 0o666))
 		for _, other := range others {
-			must.Do(t, os.WriteFile(filepath.Join(dir, other), []byte(number), 0o666))
+			testcheck.Do(t, os.WriteFile(filepath.Join(dir, other), []byte(number), 0o666))
 		}
 		git("add", ".")
 		git("commit", "-q", "-m", message)
@@ -161,8 +161,8 @@ func TestMeasure(t *testing.T) {
 	dir := module(t, "module")
 	t.Setenv("GOFLAGS", "")
 	t.Setenv("GOWORK", "off")
-	folders, imports, err := Measure(dir, must.Get(Load(dir, "./..."))(t))
-	must.Do(t, err)
+	folders, imports, err := Measure(dir, testcheck.Get(Load(dir, "./..."))(t))
+	testcheck.Do(t, err)
 	// kernel has T with 4 methods and functions, U with none; its exported names are T, M, U, I, Q, C, B and V.
 	want := []Folder{
 		{".", 5, 0, 1, 0, ""}, {"cmd", 7, 0, 0, 0, ""}, {"internal", 5, 3, 0, 0, ""}, {"kernel", 32, 9, 8, 4, "kernel.T"},
@@ -195,7 +195,7 @@ func TestCheckWalls(t *testing.T) {
 	} {
 		folders := []Folder{{"cmd", 960, 960, 28, 19, ""}, {"kernel", 1950, 450, 88, 30, "vec.T"}}
 		c.change(folders)
-		got := strings.Join(must.Get(ParseWalls(text))(t).Check(folders, []Import{c.imp}), "\n")
+		got := strings.Join(testcheck.Get(ParseWalls(text))(t).Check(folders, []Import{c.imp}), "\n")
 		if c.imp == (Import{}) {
 			got = strings.ReplaceAll(got, "\n imports", "")
 		}
@@ -212,13 +212,13 @@ func TestCheckWalls(t *testing.T) {
 
 // TestLoweredWalls checks that walls fall to 3 % above the code, and never rise.
 func TestLoweredWalls(t *testing.T) {
-	walls := must.Get(ParseWalls("a | 9999 | 2000 | 30 | 20\nb | 100 | 1 | 1 | 1\n"))(t)
+	walls := testcheck.Get(ParseWalls("a | 9999 | 2000 | 30 | 20\nb | 100 | 1 | 1 | 1\n"))(t)
 	got := walls.Lowered([]Folder{{"a", 8000, 2000, 10, 20, ""}, {"b", 101, 1, 1, 1, ""}})
 	want := Walls{{"a", 8240, 2000, 13, 20, ""}, {"b", 100, 1, 1, 1, ""}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if again := must.Get(ParseWalls(got.String()))(t); !slices.Equal(again, got) {
+	if again := testcheck.Get(ParseWalls(got.String()))(t); !slices.Equal(again, got) {
 		t.Errorf("read back: %v", again)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/show/plotting"
 )
 
@@ -25,8 +25,8 @@ const result = `{"type": "machine", "step": "header", "nvidia_smi": "Card, 580.1
 
 func TestFigure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.jsonl")
-	must.Do(t, os.WriteFile(path, []byte(result), 0o644))
-	f := must.Get(figure(must.Get(read(path))(t)))(t)
+	testcheck.Do(t, os.WriteFile(path, []byte(result), 0o644))
+	f := testcheck.Get(figure(testcheck.Get(read(path))(t)))(t)
 	if len(f.Charts) != 2 || f.Charts[0].Title != "rbf: GPU from 450 (8)" || f.Charts[1].Title != "rq" || !strings.Contains(f.Title, "Card and 16 threads of Intel Xeon") {
 		t.Fatalf("%s: %+v", f.Title, f.Charts)
 	}
@@ -53,13 +53,13 @@ func TestFigure(t *testing.T) {
 func TestDraw(t *testing.T) {
 	dir := t.TempDir()
 	path, out := filepath.Join(dir, "r.jsonl"), filepath.Join(dir, "out.svg")
-	must.Do(t, os.WriteFile(path, []byte(result), 0o644))
-	must.Do(t, draw(out, []string{path}))
-	if text := string(must.Get(os.ReadFile(out))(t)); !strings.Contains(text, "GPU from 450") || !strings.Contains(text, "</svg>") {
+	testcheck.Do(t, os.WriteFile(path, []byte(result), 0o644))
+	testcheck.Do(t, draw(out, []string{path}))
+	if text := string(testcheck.Get(os.ReadFile(out))(t)); !strings.Contains(text, "GPU from 450") || !strings.Contains(text, "</svg>") {
 		t.Errorf("%s", text)
 	}
 	for name, text := range map[string]string{"no results of part curve": strings.SplitAfter(result, "\n")[0], "record 1": "{\"type\": 3}\n", "record 2": "{}\n{"} {
-		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
+		testcheck.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		if err := draw(out, []string{path}); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: error %v", text, err)
 		}

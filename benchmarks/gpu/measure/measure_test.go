@@ -14,7 +14,7 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // memory is slightly more than plans reserve, so that the largest n is small.
@@ -186,7 +186,7 @@ func TestTiles(t *testing.T) {
 // TestTilesSees checks that wrong solutions and gradients show.
 func TestTilesSees(t *testing.T) {
 	j := &job{kernel: "rbf", d: 2, seed: 1}
-	p := must.Get(j.problem(100))(t)
+	p := testcheck.Get(j.problem(100))(t)
 	if r := p.rowResidual(make([]float64, 100), []int{3, 17}); r != max(math.Abs(p.y[3]), math.Abs(p.y[17])) {
 		t.Errorf("residual of a zero solution %g", r)
 	}
@@ -211,7 +211,7 @@ func TestTilesSees(t *testing.T) {
 // TestResidualSees checks that residual detects an error in the solution.
 func TestResidualSees(t *testing.T) {
 	j := &job{kernel: "rbf", d: 2, seed: 1}
-	p := must.Get(j.problem(300))(t)
+	p := testcheck.Get(j.problem(300))(t)
 	x := make([]float64, 300)
 	if r := p.residual(x, []int{17}); r != 1 {
 		t.Errorf("residual of a zero solution %g", r)
@@ -261,7 +261,7 @@ func TestData(t *testing.T) {
 		t.Fatalf("%d bytes, error %v", len(text), err)
 	}
 	got := make([]float64, 60)
-	must.Get(binary.Decode(text, binary.LittleEndian, got))(t)
+	testcheck.Get(binary.Decode(text, binary.LittleEndian, got))(t)
 	want := speed.Synthetic(20, 2, 3)
 	if got[3] != want.X[3] || got[59] != want.Y[19] {
 		t.Error("other data than Synthetic's")

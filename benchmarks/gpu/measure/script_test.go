@@ -12,7 +12,7 @@ import (
 
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // Shell scripts that replace the other programs that run.py calls.
@@ -68,13 +68,13 @@ func python(t *testing.T) string {
 func runScript(t *testing.T, env []string, args ...string) (code int, text, records string) {
 	t.Helper()
 	emulator.Need(t)
-	self := must.Get(os.Executable())(t)
+	self := testcheck.Get(os.Executable())(t)
 	programs, out := t.TempDir(), t.TempDir()
 	for name, script := range map[string]string{
 		"gpfit": fakeGpfit, "cuda.test": fakeSuite, "nvidia-smi": fakeSMI,
 		"measure": "#!/bin/sh\n" + programVariable + "=1 exec '" + self + "' \"$@\"\n",
 	} {
-		must.Do(t, os.WriteFile(filepath.Join(programs, name), []byte(script), 0o755))
+		testcheck.Do(t, os.WriteFile(filepath.Join(programs, name), []byte(script), 0o755))
 	}
 	cmd := exec.Command(python(t), append([]string{"-B", "-W", "ignore", "../run.py", "--scale", "0.003", "--programs", programs, "--out", out}, args...)...)
 	cmd.Env = append(append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH")), env...)
@@ -84,7 +84,7 @@ func runScript(t *testing.T, env []string, args ...string) (code int, text, reco
 	}
 	files, _ := filepath.Glob(filepath.Join(out, "*.jsonl"))
 	if len(files) == 1 {
-		b := must.Get(os.ReadFile(files[0]))(t)
+		b := testcheck.Get(os.ReadFile(files[0]))(t)
 		records = string(b)
 	}
 	return cmd.ProcessState.ExitCode(), string(printed), records
@@ -133,11 +133,11 @@ func need(t *testing.T, records, kind string, least int, fields ...string) []map
 func TestParts(t *testing.T) {
 	t.Parallel()
 	without, counters := t.TempDir(), t.TempDir()
-	must.Do(t, os.WriteFile(filepath.Join(without, "torch.py"), []byte("raise ImportError('none for the test')"), 0o644))
+	testcheck.Do(t, os.WriteFile(filepath.Join(without, "torch.py"), []byte("raise ImportError('none for the test')"), 0o644))
 	zone := filepath.Join(counters, "intel-rapl:0")
-	must.Do(t, os.Mkdir(zone, 0o755))
+	testcheck.Do(t, os.Mkdir(zone, 0o755))
 	for name, text := range map[string]string{"name": "package-0\n", "energy_uj": "5000000\n", "max_energy_range_uj": "9000000\n"} {
-		must.Do(t, os.WriteFile(filepath.Join(zone, name), []byte(text), 0o644))
+		testcheck.Do(t, os.WriteFile(filepath.Join(zone, name), []byte(text), 0o644))
 	}
 	code, text, records := runScript(t, []string{"FAKE_SMI=1", "FAKE_FAILS=4", "FAKE_DIFFERS=16", "PYTHONPATH=" + without},
 		"--quick", "--only", "batch,steps,curve,peers,fits,energy", "--powercap", counters)
@@ -215,9 +215,9 @@ func TestWhole(t *testing.T) {
 			fmt.Fprintf(&table, "%v,%v,1,%v\n", x, math.Cos(3*x), math.Sin(x)+0.05*math.Cos(float64(i*i)))
 			fmt.Fprintf(&mask, "%d,0\n", i%10/9)
 		}
-		must.Do(t, os.Mkdir(filepath.Join(data, name), 0o755))
-		must.Do(t, os.WriteFile(filepath.Join(data, name, "data.csv"), []byte(table.String()), 0o644))
-		must.Do(t, os.WriteFile(filepath.Join(data, name, "test_mask.csv"), []byte(mask.String()), 0o644))
+		testcheck.Do(t, os.Mkdir(filepath.Join(data, name), 0o755))
+		testcheck.Do(t, os.WriteFile(filepath.Join(data, name, "data.csv"), []byte(table.String()), 0o644))
+		testcheck.Do(t, os.WriteFile(filepath.Join(data, name, "test_mask.csv"), []byte(mask.String()), 0o644))
 	}
 	code, text, records := runScript(t, []string{"FAKE_GPFIT=" + gpfit, "FAKE_SMI=1", "XDG_CACHE_HOME=" + t.TempDir()}, "--quick", "--only", "parts", "--data", data, "--peer-device", "cpu", "--powercap", data)
 	if code != 0 {

@@ -13,7 +13,7 @@ import (
 
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{Devices: 2, Memory: 64 << 20})) }
@@ -27,24 +27,24 @@ var testKernels []byte
 func open(t *testing.T) *driver.Device {
 	t.Helper()
 	emulator.Check(t)
-	d := must.Get(driver.Open(0))(t)
+	d := testcheck.Get(driver.Open(0))(t)
 	t.Cleanup(func() {
-		must.Do(t, d.Close())
+		testcheck.Do(t, d.Close())
 	})
 	return d
 }
 
 func stream(t *testing.T, d *driver.Device) *driver.Stream {
 	t.Helper()
-	s := must.Get(d.NewStream())(t)
-	t.Cleanup(func() { must.Do(t, s.Destroy()) })
+	s := testcheck.Get(d.NewStream())(t)
+	t.Cleanup(func() { testcheck.Do(t, s.Destroy()) })
 	return s
 }
 
 func alloc(t *testing.T, d *driver.Device, n int64) driver.Ptr {
 	t.Helper()
-	p := must.Get(d.Alloc(n))(t)
-	t.Cleanup(func() { must.Do(t, d.Free(p)) })
+	p := testcheck.Get(d.Alloc(n))(t)
+	t.Cleanup(func() { testcheck.Do(t, d.Free(p)) })
 	return p
 }
 
@@ -76,23 +76,23 @@ func TestMemory(t *testing.T) {
 		t.Errorf("used %d, at %x", emulator.Used(0), p)
 	}
 	free, total, err := d.MemInfo()
-	if must.Do(t, err); total != 64<<20 || free != total-8192 {
+	if testcheck.Do(t, err); total != 64<<20 || free != total-8192 {
 		t.Errorf("free %d of %d", free, total)
 	}
 	src := make([]float64, 1024)
 	for i := range src {
 		src[i] = float64(i)
 	}
-	must.Do(t, driver.CopyToDevice(s, p, src))
-	must.Do(t, driver.CopyToDevice(s, p, src[500:600]), s.Memset(p.Offset(10*8), 0, 8))
+	testcheck.Do(t, driver.CopyToDevice(s, p, src))
+	testcheck.Do(t, driver.CopyToDevice(s, p, src[500:600]), s.Memset(p.Offset(10*8), 0, 8))
 	dst := make([]float64, 100)
-	must.Do(t, driver.CopyToHost(s, dst, p))
+	testcheck.Do(t, driver.CopyToHost(s, dst, p))
 	for i, v := range dst {
 		if want := float64(500 + i); v != want && i != 10 || i == 10 && v != 0 {
 			t.Fatalf("element %d is %v", i, v)
 		}
 	}
-	must.Do(t, driver.CopyToHost(s, dst[:0], p), driver.CopyToDevice[float64](s, p, nil), d.Free(0))
+	testcheck.Do(t, driver.CopyToHost(s, dst[:0], p), driver.CopyToDevice[float64](s, p, nil), d.Free(0))
 	if _, err := d.Alloc(0); err == nil {
 		t.Error("allocation of 0 bytes")
 	}
@@ -106,7 +106,7 @@ func TestUninitialisedMemoryIsNaN(t *testing.T) {
 	d := open(t)
 	p := alloc(t, d, 64)
 	x := make([]float64, 8)
-	if must.Do(t, driver.CopyToHost(stream(t, d), x, p)); !math.IsNaN(x[0]) || !math.IsNaN(x[7]) {
+	if testcheck.Do(t, driver.CopyToHost(stream(t, d), x, p)); !math.IsNaN(x[0]) || !math.IsNaN(x[7]) {
 		t.Errorf("%v", x)
 	}
 }
@@ -129,16 +129,16 @@ func TestOutOfMemory(t *testing.T) {
 func TestEvents(t *testing.T) {
 	d := open(t)
 	s := stream(t, d)
-	start := must.Get(d.NewEvent())(t)
-	end := must.Get(d.NewEvent())(t)
+	start := testcheck.Get(d.NewEvent())(t)
+	end := testcheck.Get(d.NewEvent())(t)
 	p := alloc(t, d, 64)
 	x := []float64{1, 2, 3, 4}
-	must.Do(t, start.Record(s), driver.CopyToDevice(s, p, x), end.Record(s), end.Synchronize(), s.Synchronize())
+	testcheck.Do(t, start.Record(s), driver.CopyToDevice(s, p, x), end.Record(s), end.Synchronize(), s.Synchronize())
 	if elapsed, err := end.Since(start); err != nil || elapsed < 0 {
 		t.Errorf("elapsed %v, %v", elapsed, err)
 	}
 	for range 2 { // a second call is harmless
-		must.Do(t, s.Destroy(), start.Destroy(), end.Destroy())
+		testcheck.Do(t, s.Destroy(), start.Destroy(), end.Destroy())
 	}
 	if s.Device() != d {
 		t.Error("stream")
@@ -154,9 +154,9 @@ func TestBlocks(t *testing.T) {
 	for i := range m {
 		m[i] = float64(i)
 	}
-	must.Do(t, driver.CopyToDevice(s, a.A, m))
+	testcheck.Do(t, driver.CopyToDevice(s, a.A, m))
 	block := make([]float64, (rows+1)*cols)
-	must.Do(t, driver.CopyBlockToHost(s, block, rows+1, a.At(2, 1), rows, cols))
+	testcheck.Do(t, driver.CopyBlockToHost(s, block, rows+1, a.At(2, 1), rows, cols))
 	for j := range cols {
 		for i := range rows + 1 {
 			want := 0.0
@@ -168,12 +168,12 @@ func TestBlocks(t *testing.T) {
 			}
 		}
 	}
-	must.Do(t, driver.CopyBlockToDevice(s, a.At(0, 2), block, rows+1, rows, cols))
-	must.Do(t, driver.CopyToHost(s, m, a.A))
+	testcheck.Do(t, driver.CopyBlockToDevice(s, a.At(0, 2), block, rows+1, rows, cols))
+	testcheck.Do(t, driver.CopyToHost(s, m, a.A))
 	if m[2*ld] != block[0] || m[2*ld+2] != block[2] || m[5*ld] != block[12] || m[2*ld+3] != 2*ld+3 {
 		t.Errorf("%v", m)
 	}
-	must.Do(t, driver.CopyBlockToHost(s, block, rows, a, 0, cols))
+	testcheck.Do(t, driver.CopyBlockToHost(s, block, rows, a, 0, cols))
 	if driver.CopyBlockToHost(s, block[:5], rows, a, rows, cols) == nil || driver.CopyBlockToDevice(s, a, block[:5], rows, rows, cols) == nil {
 		t.Error("slice too short")
 	}
@@ -182,21 +182,21 @@ func TestBlocks(t *testing.T) {
 func TestLaunch(t *testing.T) {
 	d := open(t)
 	s := stream(t, d)
-	m := must.Get(d.LoadModule(testKernels))(t)
-	axpy := must.Get(m.Function("axpy"))(t)
+	m := testcheck.Get(d.LoadModule(testKernels))(t)
+	axpy := testcheck.Get(m.Function("axpy"))(t)
 	x, y := alloc(t, d, 800), alloc(t, d, 800)
 	ones := slices.Repeat([]float64{1}, 100)
-	must.Do(t, driver.CopyToDevice(s, x, ones), driver.CopyToDevice(s, y, ones))
-	must.Do(t, axpy.Launch(s, 2, 64, 100, math.Float64bits(0.5), uint64(x), uint64(y)))
-	must.Do(t, driver.CopyToHost(s, ones, y))
+	testcheck.Do(t, driver.CopyToDevice(s, x, ones), driver.CopyToDevice(s, y, ones))
+	testcheck.Do(t, axpy.Launch(s, 2, 64, 100, math.Float64bits(0.5), uint64(x), uint64(y)))
+	testcheck.Do(t, driver.CopyToHost(s, ones, y))
 	if ones[0] != 1.5 || ones[99] != 1.5 {
 		t.Errorf("%v", ones)
 	}
 
-	geometry := must.Get(m.Function("geometry"))(t)
-	must.Do(t, geometry.Launch(s, 5, 96, uint64(x)))
+	geometry := testcheck.Get(m.Function("geometry"))(t)
+	testcheck.Do(t, geometry.Launch(s, 5, 96, uint64(x)))
 	out := make([]int64, 7)
-	must.Do(t, driver.CopyToHost(s, out, x))
+	testcheck.Do(t, driver.CopyToHost(s, out, x))
 	if !slices.Equal(out, []int64{5, 1, 1, 96, 1, 1, 0}) {
 		t.Errorf("%v", out)
 	}
@@ -209,7 +209,7 @@ func TestLaunch(t *testing.T) {
 	if geometry.Launch(s, 0, 64, uint64(x)) == nil || geometry.Launch(s, 5, 64, make([]uint64, 65)...) == nil {
 		t.Error("limits")
 	}
-	must.Do(t, d.Synchronize())
+	testcheck.Do(t, d.Synchronize())
 	if f, err := m.Function("nothing"); err == nil {
 		var e *driver.Error
 		err = f.Launch(s, 5, 64)
@@ -217,7 +217,7 @@ func TestLaunch(t *testing.T) {
 			t.Errorf("unknown kernel: %v", err)
 		}
 	}
-	must.Do(t, m.Unload(), m.Unload())
+	testcheck.Do(t, m.Unload(), m.Unload())
 }
 
 func TestModuleErrors(t *testing.T) {
@@ -229,12 +229,12 @@ func TestModuleErrors(t *testing.T) {
 	if _, err := d.LoadModule(nil); err == nil {
 		t.Error("empty module")
 	}
-	m := must.Get(d.LoadModule([]byte(".version 7.8\n.target sm_80\n.visible .entry geometry(\n)\n{ret;}")))(t)
+	m := testcheck.Get(d.LoadModule([]byte(".version 7.8\n.target sm_80\n.visible .entry geometry(\n)\n{ret;}")))(t)
 	defer m.Unload()
 	if _, err := m.Function("geo"); !errors.As(err, &e) || e.Code != driver.CodeNotFound {
 		t.Errorf("kernel that is not in the PTX: %v", err)
 	}
-	must.Get(m.Function("geometry"))(t)
+	testcheck.Get(m.Function("geometry"))(t)
 }
 
 func TestThread(t *testing.T) {
@@ -276,15 +276,15 @@ func TestThread(t *testing.T) {
 		}()
 		_ = d.Do(func() error { panic("oops") })
 	}()
-	must.Do(t, d.Synchronize())
+	testcheck.Do(t, d.Synchronize())
 }
 
 // BenchmarkCall measures a call that does nothing, from another goroutine and within Do.
 func BenchmarkCall(b *testing.B) {
 	emulator.Need(b)
-	d := must.Get(driver.Open(0))(b)
+	d := testcheck.Get(driver.Open(0))(b)
 	defer d.Close()
-	s := must.Get(d.NewStream())(b)
+	s := testcheck.Get(d.NewStream())(b)
 	defer s.Destroy()
 	b.Run("Thread", func(b *testing.B) {
 		for b.Loop() {

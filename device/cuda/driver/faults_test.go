@@ -9,24 +9,24 @@ import (
 
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func TestOpenAndClose(t *testing.T) {
 	emulator.Need(t)
 	// Tests of devices that fail leave contexts behind.
 	before, other := emulator.Retained(1), emulator.Retained(0)
-	a := must.Get(driver.Open(1))(t)
-	b := must.Get(driver.Open(1))(t)
+	a := testcheck.Get(driver.Open(1))(t)
+	b := testcheck.Get(driver.Open(1))(t)
 	if emulator.Retained(1) != before+2 || emulator.Retained(0) != other || a.Info().Index != 1 || a.DriverVersion() != 12040 {
 		t.Errorf("retained %d and %d", emulator.Retained(0), emulator.Retained(1))
 	}
-	must.Do(t, a.Close(), a.Close())
+	testcheck.Do(t, a.Close(), a.Close())
 	if _, err := a.Alloc(8); err != driver.ErrClosed {
 		t.Errorf("after Close: %v", err)
 	}
 	p, err := b.Alloc(8)
-	must.Do(t, err, b.Free(p), b.Close())
+	testcheck.Do(t, err, b.Free(p), b.Close())
 	if emulator.Retained(1) != before {
 		t.Errorf("retained %d, before %d", emulator.Retained(1), before)
 	}
@@ -90,18 +90,18 @@ func TestStickyErrorAtEachCall(t *testing.T) {
 	emulator.Need(t)
 	emulator.Reset()
 	d, err := driver.Open(0)
-	must.Do(t, err, work(d), d.Close())
+	testcheck.Do(t, err, work(d), d.Close())
 	calls := emulator.Calls("*")
 	if calls < 20 {
 		t.Fatalf("%d calls", calls)
 	}
-	other := must.Get(driver.Open(1))(t)
+	other := testcheck.Get(driver.Open(1))(t)
 	defer other.Close()
 	// The first two calls retain the context and make it current; the last two undo these.
 	for k := 1; k <= calls-4; k++ {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			emulator.Reset()
-			d := must.Get(driver.Open(0))(t)
+			d := testcheck.Get(driver.Open(0))(t)
 			emulator.Inject(t, "*", k, 719)
 			err = work(d)
 			var e *driver.Error
@@ -112,11 +112,11 @@ func TestStickyErrorAtEachCall(t *testing.T) {
 			if err := d.Synchronize(); err != d.Err() {
 				t.Errorf("later call: %v", err)
 			}
-			must.Do(t, d.Close())
+			testcheck.Do(t, d.Close())
 			if n := emulator.Calls("*"); n != before {
 				t.Errorf("%d calls on a dead device", n-before)
 			}
-			must.Do(t, work(other))
+			testcheck.Do(t, work(other))
 		})
 	}
 }
@@ -125,10 +125,10 @@ func TestStickyErrorAtEachCall(t *testing.T) {
 func TestErrorAtEachCall(t *testing.T) {
 	emulator.Need(t)
 	emulator.Reset()
-	d := must.Get(driver.Open(0))(t)
+	d := testcheck.Get(driver.Open(0))(t)
 	defer d.Close()
 	before := emulator.Calls("*")
-	must.Do(t, work(d))
+	testcheck.Do(t, work(d))
 	calls := emulator.Calls("*") - before
 	for k := 1; k <= calls; k++ {
 		emulator.Inject(t, "*", k, 997)
@@ -137,7 +137,7 @@ func TestErrorAtEachCall(t *testing.T) {
 		if !errors.As(err, &e) || e.Code != 997 || e.Name != "CUDA_ERROR_EMULATED" || e.Text != "an error of the emulated device" || d.Err() != nil {
 			t.Fatalf("call %d: %v", k, err)
 		}
-		must.Do(t, work(d))
+		testcheck.Do(t, work(d))
 	}
 }
 
@@ -159,11 +159,11 @@ func TestOpenFails(t *testing.T) {
 func TestKernelFault(t *testing.T) {
 	emulator.Need(t)
 	t.Cleanup(emulator.Reset)
-	d := must.Get(driver.Open(0))(t)
+	d := testcheck.Get(driver.Open(0))(t)
 	defer d.Close()
-	m := must.Get(d.LoadModule(testKernels))(t)
-	f := must.Get(m.Function("fault"))(t)
-	s := must.Get(d.NewStream())(t)
+	m := testcheck.Get(d.LoadModule(testKernels))(t)
+	f := testcheck.Get(m.Function("fault"))(t)
+	s := testcheck.Get(d.NewStream())(t)
 	if err := f.Launch(s, 1, 1); !driver.IsSticky(err) || !strings.Contains(err.Error(), "ILLEGAL_ADDRESS") {
 		t.Errorf("error %v", err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestStaging sends and receives more than the staging holds, on a device whose streams work late.
@@ -17,7 +17,7 @@ func TestStaging(t *testing.T) {
 	p := alloc(t, d, 8*count*length)
 	for seed := range 5 {
 		emulator.Order(t, 1+seed)
-		g := must.Get(s.NewStaging(2048))(t)
+		g := testcheck.Get(s.NewStaging(2048))(t)
 		var want, got [count][]float64
 		buffer := make([]float64, length)
 		for i := range count {
@@ -25,20 +25,20 @@ func TestStaging(t *testing.T) {
 				buffer[k] = float64(100*i + k + seed)
 			}
 			want[i], got[i] = slices.Clone(buffer), make([]float64, length)
-			must.Do(t, driver.Send(g, p.Offset(int64(8*length*i)), buffer))
-			must.Do(t, driver.Receive(g, got[i], p.Offset(int64(8*length*i))))
+			testcheck.Do(t, driver.Send(g, p.Offset(int64(8*length*i)), buffer))
+			testcheck.Do(t, driver.Receive(g, got[i], p.Offset(int64(8*length*i))))
 		}
 		large := make([]float64, count*length)
-		must.Do(t, driver.Receive(g, large, p)) // larger than the staging
-		must.Do(t, driver.Send(g, p, large))
-		must.Do(t, g.Synchronize())
+		testcheck.Do(t, driver.Receive(g, large, p)) // larger than the staging
+		testcheck.Do(t, driver.Send(g, p, large))
+		testcheck.Do(t, g.Synchronize())
 		for i := range count {
 			if !slices.Equal(got[i], want[i]) || !slices.Equal(large[length*i:length*(i+1)], want[i]) {
 				t.Errorf("order %d: array %d is %v, want %v", seed, i, got[i], want[i])
 			}
 		}
-		must.Do(t, g.Free())
-		must.Do(t, g.Free())
+		testcheck.Do(t, g.Free())
+		testcheck.Do(t, g.Free())
 	}
 }
 
@@ -51,8 +51,8 @@ func TestStagingFails(t *testing.T) {
 	if _, err := s.NewStaging(1024); !driver.IsOutOfMemory(err) {
 		t.Errorf("error %v, want one of memory", err)
 	}
-	g := must.Get(s.NewStaging(2048))(t)
-	defer func() { must.Do(t, g.Free()) }()
+	g := testcheck.Get(s.NewStaging(2048))(t)
+	defer func() { testcheck.Do(t, g.Free()) }()
 	for entry, call := range map[string]func() error{
 		"cuMemcpyHtoDAsync_v2": func() error { return driver.Send(g, p, v) },
 		"cuMemcpyDtoHAsync_v2": func() error { return driver.Receive(g, v, p) },
@@ -63,7 +63,7 @@ func TestStagingFails(t *testing.T) {
 			t.Errorf("%s fails without an error", entry)
 		}
 		emulator.Reset()
-		must.Do(t, g.Synchronize())
+		testcheck.Do(t, g.Synchronize())
 	}
 }
 
@@ -72,13 +72,13 @@ func TestStagingForgets(t *testing.T) {
 	d := open(t)
 	s := stream(t, d)
 	p, v := alloc(t, d, 80), make([]float64, 10)
-	g := must.Get(s.NewStaging(1024))(t)
-	defer func() { must.Do(t, g.Free()) }()
-	must.Do(t, driver.Send(g, p, []float64{1, 2, 3}))
-	must.Do(t, driver.Receive(g, v[:3], p))
+	g := testcheck.Get(s.NewStaging(1024))(t)
+	defer func() { testcheck.Do(t, g.Free()) }()
+	testcheck.Do(t, driver.Send(g, p, []float64{1, 2, 3}))
+	testcheck.Do(t, driver.Receive(g, v[:3], p))
 	g.Forget()
-	must.Do(t, driver.Receive(g, v[5:8], p))
-	must.Do(t, g.Synchronize())
+	testcheck.Do(t, driver.Receive(g, v[5:8], p))
+	testcheck.Do(t, g.Synchronize())
 	if !slices.Equal(v, []float64{0, 0, 0, 0, 0, 1, 2, 3, 0, 0}) {
 		t.Errorf("received %v", v)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // shared declares an array of 64 numbers in shared memory. %rd1 is the address of the
@@ -129,8 +129,8 @@ func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{Memory: 1
 func open(t *testing.T) (*driver.Device, driver.Ptr) {
 	t.Helper()
 	emulator.Need(t)
-	d := must.Get(driver.Open(0))(t)
-	p := must.Get(d.Alloc(104))(t)
+	d := testcheck.Get(driver.Open(0))(t)
+	p := testcheck.Get(d.Alloc(104))(t)
 	t.Cleanup(func() { d.Close() })
 	return d, p
 }
@@ -138,7 +138,7 @@ func open(t *testing.T) (*driver.Device, driver.Ptr) {
 func TestMisuseOfMemoryShows(t *testing.T) {
 	d, p := open(t)
 	before := emulator.Violations()
-	s := must.Get(d.NewStream())(t)
+	s := testcheck.Get(d.NewStream())(t)
 	if err := s.Memset(p.Offset(96), 0, 9); err == nil {
 		t.Error("memset beyond the allocation")
 	}
@@ -152,7 +152,7 @@ func TestMisuseOfMemoryShows(t *testing.T) {
 	if err := d.Free(p); err != nil || emulator.Violations() != before+1 {
 		t.Errorf("error %v, %d violations", err, emulator.Violations()-before)
 	}
-	must.Do(t, s.Destroy())
+	testcheck.Do(t, s.Destroy())
 }
 
 func TestSetMemory(t *testing.T) {

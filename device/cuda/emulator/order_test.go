@@ -11,7 +11,7 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/mathlib"
 	"gpfit/device/cuda/native"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // raw calls the driver API as a program in C does, on a locked thread.
@@ -31,7 +31,7 @@ func (r raw) call(name string, args ...uintptr) {
 func openRaw(t *testing.T) raw {
 	t.Helper()
 	runtime.LockOSThread()
-	r := raw{t, must.Get(native.Open(os.Getenv("GPFIT_CUDA_DRIVER")))(t)}
+	r := raw{t, testcheck.Get(native.Open(os.Getenv("GPFIT_CUDA_DRIVER")))(t)}
 	r.call("cuInit", 0)
 	r.call("cuCtxSetCurrent", r.made("cuDevicePrimaryCtxRetain", 0))
 	t.Cleanup(func() {
@@ -286,8 +286,8 @@ func TestOrderOfDevices(t *testing.T) {
 func TestSharedWorkspace(t *testing.T) {
 	emulator.Need(t)
 	r := openRaw(t)
-	must.Get(mathlib.Load())(t) // with the libraries that this one needs
-	blas := raw{t, must.Get(native.Open(filepath.Join(os.Getenv("GPFIT_CUDA_LIB"), "lib64", "libcublas.so.12")))(t)}
+	testcheck.Get(mathlib.Load())(t) // with the libraries that this one needs
+	blas := raw{t, testcheck.Get(native.Open(filepath.Join(os.Getenv("GPFIT_CUDA_LIB"), "lib64", "libcublas.so.12")))(t)}
 	scalars := []float64{1, 0}
 	multiply := func(handle, stream, a uintptr) {
 		blas.call("cublasSetStream_v2", handle, stream)

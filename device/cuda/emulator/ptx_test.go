@@ -10,7 +10,7 @@ import (
 
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/emulator"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // kernelText returns a module with one kernel, k, whose first parameter is the address %out of its
@@ -33,7 +33,7 @@ func ptxRun(t *testing.T, text []byte, threads uint32, size int, in []float64) (
 	t.Helper()
 	emulator.Need(t)
 	t.Cleanup(emulator.Reset)
-	d := must.Get(driver.Open(0))(t)
+	d := testcheck.Get(driver.Open(0))(t)
 	defer d.Close()
 	m, err := d.LoadModule(text)
 	if err != nil {
@@ -44,11 +44,11 @@ func ptxRun(t *testing.T, text []byte, threads uint32, size int, in []float64) (
 	if err != nil {
 		return nil, err
 	}
-	s := must.Get(d.NewStream())(t)
+	s := testcheck.Get(d.NewStream())(t)
 	defer s.Destroy()
-	out := must.Get(d.Alloc(int64(8 * size)))(t)
+	out := testcheck.Get(d.Alloc(int64(8 * size)))(t)
 	defer d.Free(out)
-	given := must.Get(d.Alloc(int64(8 * max(len(in), 1))))(t)
+	given := testcheck.Get(d.Alloc(int64(8 * max(len(in), 1))))(t)
 	defer d.Free(given)
 	result := make([]int64, size)
 	err = errors.Join(driver.CopyToDevice(s, given, in), f.Launch(s, 1, threads, uint64(out), uint64(given)))
@@ -61,7 +61,7 @@ func ptxRun(t *testing.T, text []byte, threads uint32, size int, in []float64) (
 // wantResult compares the result of a kernel of n threads, which is one number for each thread.
 func wantResult(t *testing.T, body string, n int, in []float64, want func(i int) int64) {
 	t.Helper()
-	got := must.Get(ptxRun(t, kernelText(body), uint32(n), n, in))(t)
+	got := testcheck.Get(ptxRun(t, kernelText(body), uint32(n), n, in))(t)
 	for i, v := range got {
 		if v != want(i) {
 			t.Fatalf("thread %d: %d (%#x), want %d", i, v, uint64(v), want(i))

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gpfit/device/cuda/kernels"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -21,7 +21,7 @@ func sizesWith(more ...int) []int { return append(slices.Clone(sizes), more...) 
 // for every sixth program. The short form uses every third size and begins with a different one for
 // the next program, so that each program covers several tiles and every size is used.
 func sizesOf(i int) []int {
-	if must.Long() {
+	if testcheck.Long() {
 		if i%6 == 0 {
 			return sizesWith(500)
 		}

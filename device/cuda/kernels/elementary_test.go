@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gpfit/device/cuda/kernels"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 )
@@ -188,7 +188,7 @@ func TestLog(t *testing.T) {
 // TestLargeMatrix works in the last columns of a matrix of 70,000², whose indices exceed 2³² and
 // whose size in bytes exceeds the memory. The system allocates only the pages that it touches.
 func TestLargeMatrix(t *testing.T) {
-	if !must.Long() {
+	if !testcheck.Long() {
 		t.Skip("GPFIT_LONG=1 runs the long form")
 	}
 	const n, cols = 70_000, 3

@@ -10,13 +10,13 @@ import (
 
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel/kerneltest"
 )
 
 func module(t *testing.T, major, minor int) string {
 	t.Helper()
-	text := must.Get(kernels.Module(major, minor))(t)
+	text := testcheck.Get(kernels.Module(major, minor))(t)
 	if text[len(text)-1] != 0 {
 		t.Error("no zero byte at the end")
 	}
@@ -107,8 +107,8 @@ func TestModuleHabits(t *testing.T) {
 }
 
 func TestLaunchGeometry(t *testing.T) {
-	value := must.Get(ptx.New(kerneltest.Program(t, "rbf(ard)", 3)))(t)
-	gradient := must.Get(ptx.NewGradient(kerneltest.Program(t, "rbf(ard)", 3)))(t)
+	value := testcheck.Get(ptx.New(kerneltest.Program(t, "rbf(ard)", 3)))(t)
+	gradient := testcheck.Get(ptx.NewGradient(kerneltest.Program(t, "rbf(ard)", 3)))(t)
 	prog, derivatives := kernels.Function{Kernel: value}, kernels.Function{Kernel: gradient}
 	// Indices and grids have room for the largest matrix.
 	const n = 131_072

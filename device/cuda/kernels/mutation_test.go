@@ -12,7 +12,7 @@ import (
 
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel/kerneltest"
 )
 
@@ -20,7 +20,7 @@ import (
 func part(t *testing.T, l kernels.Launch) string {
 	t.Helper()
 	if l.Of != nil {
-		text := must.Get(textOf(l))(t)
+		text := testcheck.Get(textOf(l))(t)
 		return string(text)
 	}
 	name := l.Kernel
@@ -128,7 +128,7 @@ func TestMistakes(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			m := c.make(t)
 			text := part(t, m.queue[0])
-			right := must.Get(m.runOn([]byte(text)))(t)
+			right := testcheck.Get(m.runOn([]byte(text)))(t)
 			for k := range c.most {
 				mistaken, ok := change(text, c.pattern, k, c.mistake)
 				if !ok {
@@ -147,7 +147,7 @@ func TestMistakes(t *testing.T) {
 func TestWrongCoefficients(t *testing.T) {
 	m := filling(t)
 	text := part(t, m.queue[0])
-	right := must.Get(m.runOn([]byte(text)))(t)
+	right := testcheck.Get(m.runOn([]byte(text)))(t)
 	for _, k := range []int{2, 3, 4, 5, 6, 7, 8, 9} {
 		factorial := 1.0
 		for i := range k {

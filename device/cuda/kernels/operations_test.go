@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gpfit/device/cuda/kernels"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
 	"gpfit/kernel/oplist"
@@ -23,8 +23,8 @@ func own(t *testing.T, text string, d int, f func(p pair, a node) node) *kernel.
 	family := &kernel.Family{Name: "own", Parameters: []kernel.Parameter{
 		{Name: "a"}, {Name: "lengthscale", Kind: kernel.Lengthscale, Count: kernel.PerColumn}, {Name: "period", Kind: kernel.Period, Count: kernel.PerColumn},
 	}, Function: func(p *kernel.Pair) *kernel.Node { return f(p, p.Parameter("a")) }}
-	expr := must.Get(kernel.Parser{Families: []*kernel.Family{family}}.Parse(text))(t)
-	return must.Get(kernel.Compile(expr, kernel.Columns(d)))(t)
+	expr := testcheck.Get(kernel.Parser{Families: []*kernel.Family{family}}.Parse(text))(t)
+	return testcheck.Get(kernel.Compile(expr, kernel.Columns(d)))(t)
 }
 
 // distance returns the argument of most of the functions below.
@@ -94,7 +94,7 @@ func TestOperations(t *testing.T) {
 			if d == 1 {
 				text = "own"
 			}
-			if !must.Long() && k != i%4 {
+			if !testcheck.Long() && k != i%4 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", name, d), func(t *testing.T) {

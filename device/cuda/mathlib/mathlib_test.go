@@ -14,7 +14,7 @@ import (
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/mathlib"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{Memory: 256 << 20})) }
@@ -41,11 +41,11 @@ func setup(t *testing.T) *bench {
 func unchecked(t *testing.T) *bench {
 	t.Helper()
 	emulator.Need(t)
-	lib := must.Get(mathlib.Load())(t)
-	d := must.Get(driver.Open(0))(t)
-	s := must.Get(d.NewStream())(t)
-	h := must.Get(lib.New(s, mathlib.Native))(t)
-	t.Cleanup(func() { must.Do(t, h.Close(), h.Close(), s.Destroy(), d.Close()) })
+	lib := testcheck.Get(mathlib.Load())(t)
+	d := testcheck.Get(driver.Open(0))(t)
+	s := testcheck.Get(d.NewStream())(t)
+	h := testcheck.Get(lib.New(s, mathlib.Native))(t)
+	t.Cleanup(func() { testcheck.Do(t, h.Close(), h.Close(), s.Destroy(), d.Close()) })
 	return &bench{t, d, s, h, rand.New(rand.NewPCG(1, 2))}
 }
 
@@ -69,8 +69,8 @@ func (b *bench) matrix(rows, cols int64, value func(i, j int64) float64) *matrix
 		}
 	}
 	p, err := b.d.Alloc(int64(len(m.host)) * 8)
-	must.Do(b.t, err, driver.CopyToDevice(b.s, p, m.host))
-	b.t.Cleanup(func() { must.Do(b.t, b.d.Free(p)) })
+	testcheck.Do(b.t, err, driver.CopyToDevice(b.s, p, m.host))
+	b.t.Cleanup(func() { testcheck.Do(b.t, b.d.Free(p)) })
 	m.A = p
 	return m
 }
@@ -144,7 +144,7 @@ func (m *matrix) triangular(in part) *mat.Dense {
 func (m *matrix) expect(what string, want mat.Matrix, in part) {
 	m.b.t.Helper()
 	got := make([]float64, len(m.host))
-	must.Do(m.b.t, driver.CopyToHost(m.b.s, got, m.A))
+	testcheck.Do(m.b.t, driver.CopyToHost(m.b.s, got, m.A))
 	for j := range m.cols {
 		for i := range m.LD {
 			g, w := got[i+j*m.LD], m.host[i+j*m.LD]
@@ -204,7 +204,7 @@ func TestGemm(t *testing.T) {
 				x, y, c := shape(ta, m, k), shape(tb, k, n), b.random(m, n)
 				for _, beta := range []float64{1, 0, -0.5} {
 					want := linear(2, op(ta, x.full()), op(tb, y.full()), beta, c.full())
-					must.Do(t, b.h.Gemm(ta, tb, m, n, k, 2, x.Matrix, y.Matrix, beta, c.Matrix))
+					testcheck.Do(t, b.h.Gemm(ta, tb, m, n, k, 2, x.Matrix, y.Matrix, beta, c.Matrix))
 					c.expect(fmt.Sprintf("gemm %v %d%d beta %v", size, ta, tb, beta), want, all)
 				}
 			}
@@ -217,7 +217,7 @@ func TestSymm(t *testing.T) {
 	for _, n := range sizes {
 		a, x := b.spd(n, upper), b.random(n, 5)
 		y := b.matrix(n, 5, func(i, j int64) float64 { return math.NaN() })
-		must.Do(t, b.h.Symm(n, 5, a.Matrix, x.Matrix, y.Matrix))
+		testcheck.Do(t, b.h.Symm(n, 5, a.Matrix, x.Matrix, y.Matrix))
 		y.expect(fmt.Sprintf("symm %d", n), linear(1, a.symmetric(upper), x.full(), 0, nil), all)
 	}
 }
@@ -247,7 +247,7 @@ func TestGemmBatched(t *testing.T) {
 				part := block(want, 22, m, n)
 				part.Copy(linear(2, op(ta, shape(ta, x.full(), 20, m, k)), op(tb, shape(tb, y.full(), 21, k, n)), -1, mat.DenseCopyOf(part)))
 			}
-			must.Do(t, b.h.GemmBatched(ta, tb, m, n, k, 2, along(x, 20), along(y, 21), -1, along(c, 22), count))
+			testcheck.Do(t, b.h.GemmBatched(ta, tb, m, n, k, 2, along(x, 20), along(y, 21), -1, along(c, 22), count))
 			c.expect(fmt.Sprintf("batched gemm %d%d", ta, tb), want, all)
 		}
 	}
@@ -265,9 +265,9 @@ func TestTrsm(t *testing.T) {
 				}
 				y := b.random(rows, cols)
 				before := y.full()
-				must.Do(t, b.h.Trsm(side, trans, rows, cols, l.Matrix, y.Matrix))
+				testcheck.Do(t, b.h.Trsm(side, trans, rows, cols, l.Matrix, y.Matrix))
 				got := make([]float64, len(y.host))
-				must.Do(t, driver.CopyToHost(b.s, got, y.A))
+				testcheck.Do(t, driver.CopyToHost(b.s, got, y.A))
 				copy(y.host, got)
 				left, right := op(trans, l.triangular(lower)), mat.Matrix(y.full())
 				if side == mathlib.Right {
@@ -325,7 +325,7 @@ func TestInfo(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	emulator.Need(t)
-	lib := must.Get(mathlib.Load())(t)
+	lib := testcheck.Get(mathlib.Load())(t)
 	if lib.Toolkit.Major != 12 || len(lib.Toolkit.Files) != 5 || lib.BLAS != "12.0.0" || lib.Solver != "11.0.0" ||
 		!strings.Contains(lib.Toolkit.Place, "GPFIT_CUDA_LIB=") {
 		t.Errorf("%+v", lib)
@@ -408,6 +408,6 @@ func venv(t *testing.T, wheels string) string {
 	t.Helper()
 	dir := t.TempDir()
 	site := filepath.Join(dir, "lib", "python3.11", "site-packages")
-	must.Do(t, os.MkdirAll(site, 0o755), os.Symlink(wheels, filepath.Join(site, "nvidia")))
+	testcheck.Do(t, os.MkdirAll(site, 0o755), os.Symlink(wheels, filepath.Join(site, "nvidia")))
 	return dir
 }

@@ -8,15 +8,15 @@ import (
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/mathlib"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // session opens a device and a handle that the test may destroy, with 64 KiB of device memory.
 func session(t *testing.T) (*driver.Device, *mathlib.Handle, driver.Ptr) {
 	t.Helper()
 	b := unchecked(t)
-	p := must.Get(b.d.Alloc(1 << 16))(t)
-	t.Cleanup(func() { must.Do(t, b.d.Free(p)) })
+	p := testcheck.Get(b.d.Alloc(1 << 16))(t)
+	t.Cleanup(func() { testcheck.Do(t, b.d.Free(p)) })
 	return b.d, b.h, p
 }
 
@@ -51,7 +51,7 @@ func TestOutOfMemory(t *testing.T) {
 	if err := potrf(h, p); !driver.IsOutOfMemory(err) || !strings.Contains(err.Error(), "cuMemAlloc") {
 		t.Errorf("error %v", err)
 	}
-	must.Do(t, gemm(h, p), potrf(h, p))
+	testcheck.Do(t, gemm(h, p), potrf(h, p))
 }
 
 func TestStatuses(t *testing.T) {
@@ -107,7 +107,7 @@ func TestStickyErrors(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			must.Do(t, h.Close(), d.Free(p))
+			testcheck.Do(t, h.Close(), d.Free(p))
 			if n := emulator.Calls("*") - before; n != 0 {
 				t.Errorf("%d calls on a dead device", n)
 			}
@@ -118,12 +118,12 @@ func TestStickyErrors(t *testing.T) {
 // TestNewFails makes every call of New fail once.
 func TestNewFails(t *testing.T) {
 	b := setup(t)
-	must.Do(t, b.h.Close())
-	lib, s := must.Get(mathlib.Load())(t), b.s
+	testcheck.Do(t, b.h.Close())
+	lib, s := testcheck.Get(mathlib.Load())(t), b.s
 	emulator.Reset()
-	h := must.Get(lib.New(s, mathlib.Native))(t)
+	h := testcheck.Get(lib.New(s, mathlib.Native))(t)
 	calls := emulator.Calls("*")
-	must.Do(t, h.Close())
+	testcheck.Do(t, h.Close())
 	if calls != 9 { // two of them set and read the math mode
 		t.Errorf("%d calls", calls)
 	}
@@ -161,20 +161,20 @@ func TestMathMode(t *testing.T) {
 			if emulator.Rerun(t, emulator.Config{Toolkit: toolkit, DriverVersion: 13000}) {
 				return
 			}
-			lib := must.Get(mathlib.Load())(t)
-			d := must.Get(driver.Open(0))(t)
+			lib := testcheck.Get(mathlib.Load())(t)
+			d := testcheck.Get(driver.Open(0))(t)
 			defer d.Close()
-			s := must.Get(d.NewStream())(t)
+			s := testcheck.Get(d.NewStream())(t)
 			defer s.Destroy()
 			for _, want := range []mathlib.Emulation{mathlib.Native, mathlib.WhereFaster, mathlib.WherePossible} {
-				h := must.Get(lib.New(s, want))(t)
+				h := testcheck.Get(lib.New(s, want))(t)
 				if !can {
 					want = mathlib.Native
 				}
 				if h.Emulation() != want {
 					t.Errorf("%v, want %v", h.Emulation(), want)
 				}
-				must.Do(t, h.Close())
+				testcheck.Do(t, h.Close())
 			}
 			if calls := emulator.Calls("cublasSetMathMode"); calls != 3 || emulator.Calls("cublasGetMathMode") != 3 {
 				t.Errorf("%d math modes set, %d read", calls, emulator.Calls("cublasGetMathMode"))

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"gpfit/device/cuda/ptx"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel/kerneltest"
 )
 
 func text(t *testing.T, kernelText string, d int, e *ptx.Entry) (*ptx.Kernel, []byte) {
 	t.Helper()
-	k := must.Get(ptx.For(kerneltest.Program(t, kernelText, d), e))(t)
+	k := testcheck.Get(ptx.For(kerneltest.Program(t, kernelText, d), e))(t)
 	return k, k.Text(e, "sm_80")
 }
 
@@ -102,7 +102,7 @@ func TestTarget(t *testing.T) {
 
 // TestUniforms checks that a constant function needs no element of the array.
 func TestUniforms(t *testing.T) {
-	k := must.Get(ptx.New(kerneltest.Program(t, "constant", 1)))(t)
+	k := testcheck.Get(ptx.New(kerneltest.Program(t, "constant", 1)))(t)
 	out := make([]float64, k.Size())
 	if k.Uniforms(out, []float64{2.5}); len(out) != 1 || out[0] != 2.5 {
 		t.Errorf("uniforms %v", out)

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // digits is the precision of the oracle: 60 decimal digits.
@@ -110,16 +110,16 @@ func Float(x *big.Float) float64 {
 // backend computes them.
 func Likelihood(t *testing.T, b device.Backend, p *Instance) (logDet, fit float64, gradient []float64, err error) {
 	t.Helper()
-	w := must.Get(b.NewWorkspace(t.Context(), p.X))(t)
+	w := testcheck.Get(b.NewWorkspace(t.Context(), p.X))(t)
 	defer w.Close()
 	if err := w.Form(t.Context(), p.Prog, p.Theta, p.Noise); err != nil {
 		return 0, 0, nil, err
 	}
 	alpha := slices.Clone(p.Y[:p.X.N])
-	must.Do(t, w.Solve(t.Context(), alpha, 1))
-	logDet, _ = must.Get2(w.LogDet())(t)
+	testcheck.Do(t, w.Solve(t.Context(), alpha, 1))
+	logDet, _ = testcheck.Get2(w.LogDet())(t)
 	gradient = make([]float64, p.Prog.NumParams)
 	adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}
-	must.Do(t, w.Contract(t.Context(), adj, p.Prog, p.Theta, gradient, make([]float64, p.X.N)))
+	testcheck.Do(t, w.Contract(t.Context(), adj, p.Prog, p.Theta, gradient, make([]float64, p.X.N)))
 	return logDet, floats.Dot(alpha, p.Y[:p.X.N]), gradient, nil
 }

@@ -12,7 +12,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/textbook"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -30,7 +30,7 @@ func (Host) Close() error { return nil }
 // Open returns the backend of a method on a host called cpu with unknown memory.
 func Open(t testing.TB, m device.Method) device.Backend {
 	t.Helper()
-	return must.Get(m.Backends([]device.Device{Host{}}))(t)[0]
+	return testcheck.Get(m.Backends([]device.Device{Host{}}))(t)[0]
 }
 
 // Instance is a random problem.
@@ -67,22 +67,22 @@ func (r *Results) Add(name string, values ...float64) {
 func Evaluate(t testing.TB, w device.Workspace, p *Instance, rng *rand.Rand, sum bool) *Results {
 	t.Helper()
 	ctx, r, n := context.Background(), &Results{}, p.X.N
-	must.Do(t, w.Form(ctx, p.Prog, p.Theta, p.Noise))
+	testcheck.Do(t, w.Form(ctx, p.Prog, p.Theta, p.Noise))
 	alpha := slices.Clone(p.Y)
-	must.Do(t, w.Solve(ctx, alpha, p.Targets))
-	logDet, _ := must.Get2(w.LogDet())(t)
+	testcheck.Do(t, w.Solve(ctx, alpha, p.Targets))
+	logDet, _ := testcheck.Get2(w.LogDet())(t)
 	r.Add("log|Σ|", logDet)
 	r.Add("α", alpha...)
 	grad, diag := make([]float64, p.Prog.NumParams), make([]float64, n)
 	adj := device.Adjoint{Inv: float64(p.Targets) / 2, Outer: slices.Repeat([]float64{-0.5}, p.Targets), Vectors: alpha}
-	must.Do(t, w.Contract(ctx, adj, p.Prog, p.Theta, grad, diag))
+	testcheck.Do(t, w.Contract(ctx, adj, p.Prog, p.Theta, grad, diag))
 	r.Add("gradient", grad...)
 	r.Add("diagonal of the adjoint", diag...)
-	must.Do(t, w.(device.InverseDiagonal).InverseDiagonal(ctx, diag))
+	testcheck.Do(t, w.(device.InverseDiagonal).InverseDiagonal(ctx, diag))
 	r.Add("diagonal of the inverse", diag...)
 	clear(grad)
 	adj = device.Adjoint{Inv: 0.3, Outer: Normals(rng, 2), Vectors: Normals(rng, 2*n), Diagonal: Normals(rng, n)}
-	must.Do(t, w.Contract(ctx, adj, p.Prog, p.Theta, grad, diag))
+	testcheck.Do(t, w.Contract(ctx, adj, p.Prog, p.Theta, grad, diag))
 	r.Add("gradient with a middle term", grad...)
 	if sum {
 		r.Add("sum of the diagonal with a middle term", floats.Sum(diag))
@@ -91,18 +91,18 @@ func Evaluate(t testing.TB, w device.Workspace, p *Instance, rng *rand.Rand, sum
 	}
 	m := p.XS.N
 	mean, reduction, joint := make([]float64, m*p.Targets), make([]float64, m), make([]float64, m*m)
-	must.Do(t, w.Predict(ctx, p.Prog, p.Theta, alpha, p.XS, mean, reduction))
+	testcheck.Do(t, w.Predict(ctx, p.Prog, p.Theta, alpha, p.XS, mean, reduction))
 	r.Add("means", mean...)
 	r.Add("reductions", reduction...)
-	must.Do(t, w.(device.JointCovariance).PredictCovariance(ctx, p.Prog, p.Theta, p.XS, joint))
+	testcheck.Do(t, w.(device.JointCovariance).PredictCovariance(ctx, p.Prog, p.Theta, p.XS, joint))
 	r.Add("joint covariance", joint...)
 	vectors, products := Normals(rng, 2*n), make([]float64, 2*n*p.Prog.NumParams)
 	c := w.(device.DerivativeProducts)
-	must.Do(t, c.MultiplyDerivatives(ctx, p.Prog, p.Theta, vectors, 2, products))
+	testcheck.Do(t, c.MultiplyDerivatives(ctx, p.Prog, p.Theta, vectors, 2, products))
 	r.Add("products", products...)
-	must.Do(t, c.Whiten(ctx, vectors, 2, false))
+	testcheck.Do(t, c.Whiten(ctx, vectors, 2, false))
 	r.Add("‖L⁻¹b‖²", floats.Dot(vectors, vectors))
-	must.Do(t, c.Whiten(ctx, vectors, 2, true))
+	testcheck.Do(t, c.Whiten(ctx, vectors, 2, true))
 	r.Add("L⁻ᵀL⁻¹b", vectors...)
 	return r
 }
@@ -111,7 +111,7 @@ func Evaluate(t testing.TB, w device.Workspace, p *Instance, rng *rand.Rand, sum
 // plain formulas. With sum it compares the sum of the diagonal with a middle term alone.
 func Compare(t *testing.T, m device.Method, newTask func(t testing.TB, seed uint64) *Instance, sum bool) {
 	count, tolerance := 60, 1e-10
-	if must.Long() {
+	if testcheck.Long() {
 		count = 500
 	}
 	plain, own := textbook.New(), Open(t, m)
@@ -119,9 +119,9 @@ func Compare(t *testing.T, m device.Method, newTask func(t testing.TB, seed uint
 		p := newTask(t, seed)
 		var all [2]*Results
 		for i, b := range []device.Backend{plain, own} {
-			w := must.Get(b.NewWorkspace(context.Background(), p.X))(t)
+			w := testcheck.Get(b.NewWorkspace(context.Background(), p.X))(t)
 			all[i] = Evaluate(t, w, p, rand.New(rand.NewPCG(seed, 1)), sum)
-			must.Do(t, w.Close())
+			testcheck.Do(t, w.Close())
 		}
 		for k, name := range all[0].Names {
 			want, got := all[0].Values[k], all[1].Values[k]

@@ -8,7 +8,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/devicetest"
 	"gpfit/device/textbook"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -71,7 +71,7 @@ func (w roundAboutWorkspace) LogDet() (value, stdErr float64, err error) {
 func TestInexactMethod(t *testing.T) {
 	ctx, m := context.Background(), roundAbout{err: 0.3, stdErr: 0.2}
 	open := func(t *testing.T) device.Backend {
-		backends, _ := must.Get2(device.Dispatch(ctx, device.Request{Device: textbook.Name, Method: m.About().Name}, []device.Driver{textbook.Driver()}, m))(t)
+		backends, _ := testcheck.Get2(device.Dispatch(ctx, device.Request{Device: textbook.Name, Method: m.About().Name}, []device.Driver{textbook.Driver()}, m))(t)
 		return backends[0]
 	}
 	devicetest.Run(t, open)
@@ -79,7 +79,7 @@ func TestInexactMethod(t *testing.T) {
 	if c := b.Capabilities(); c.Exact || c.Method != "roundabout" || len(c.Devices) != 1 {
 		t.Errorf("capabilities %+v", c)
 	}
-	w := must.Get(b.NewWorkspace(ctx, kernel.NewPoints([]float64{1, 2, 3}, 3, 1)))(t)
+	w := testcheck.Get(b.NewWorkspace(ctx, kernel.NewPoints([]float64{1, 2, 3}, 3, 1)))(t)
 	_, factor := device.Capability[device.FactorStore](w, "a factor")
 	_, diagonal := device.Capability[device.InverseDiagonal](w, "a diagonal")
 	_, blocks := device.Capability[device.BlockInverse](w, "blocks")

@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/compare/baseline"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 var (
@@ -27,10 +27,10 @@ var (
 // digits depend on the processor, so only the texts and the numbers of shapes count.
 func TestFigures(t *testing.T) {
 	dir := t.TempDir()
-	must.Do(t, write("../data", dir))
+	testcheck.Do(t, write("../data", dir))
 	for name := range figures {
-		drawn := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
-		shown := must.Get(os.ReadFile(filepath.Join("..", name)))(t)
+		drawn := testcheck.Get(os.ReadFile(filepath.Join(dir, name)))(t)
+		shown := testcheck.Get(os.ReadFile(filepath.Join("..", name)))(t)
 		for _, pattern := range []*regexp.Regexp{texts, parts} {
 			got, want := pattern.FindAllString(string(drawn), -1), pattern.FindAllString(string(shown), -1)
 			if slices.Sort(got); len(got) == 0 {
@@ -93,7 +93,7 @@ func glob(t *testing.T, pattern string) []string {
 
 func readText(t *testing.T, name string) string {
 	t.Helper()
-	text := must.Get(os.ReadFile(name))(t)
+	text := testcheck.Get(os.ReadFile(name))(t)
 	return string(text)
 }
 
@@ -158,7 +158,7 @@ func TestNumPy(t *testing.T) {
 	for i, line := range lines {
 		var theirs []float64
 		for word := range strings.FieldsSeq(line) {
-			w := must.Get(strconv.ParseFloat(word, 64))(t)
+			w := testcheck.Get(strconv.ParseFloat(word, 64))(t)
 			theirs = append(theirs, w)
 		}
 		checkClose(t, all[i], theirs)

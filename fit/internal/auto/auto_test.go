@@ -14,7 +14,7 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // table returns n rows of d uniform columns with targets f and normal noise.
@@ -33,8 +33,8 @@ func table(n, d int, noise float64, f func(x []float64) float64) problem.Data {
 
 func run(t *testing.T, d problem.Data, o problem.Options) *fit.Outcome {
 	t.Helper()
-	job := must.Get(fit.Prepare(d, o, problem.Events{}))(t)
-	out := must.Get(fit.Run(t.Context(), job, backend))(t)
+	job := testcheck.Get(fit.Prepare(d, o, problem.Events{}))(t)
+	out := testcheck.Get(fit.Run(t.Context(), job, backend))(t)
 	t.Cleanup(out.Close)
 	return out
 }
@@ -81,7 +81,7 @@ func TestExact(t *testing.T) {
 
 // TestChoiceOfRows checks that a larger table is compared on some rows and tuned on all.
 func TestChoiceOfRows(t *testing.T) {
-	if !must.Long() {
+	if !testcheck.Long() {
 		t.Skip("compares kernels on 750 rows: GPFIT_LONG=1 runs it")
 	}
 	d := table(1300, 1, 0.1, func(x []float64) float64 { return math.Sin(3 * x[0]) })
@@ -94,7 +94,7 @@ func TestChoiceOfRows(t *testing.T) {
 // TestCost checks that a fit of 2,000 rows with a choice takes at most three times the values of a fit of
 // the first kernel. A value over fewer rows counts in proportion to the cube of their number.
 func TestCost(t *testing.T) {
-	if !must.Long() {
+	if !testcheck.Long() {
 		t.Skip("takes minutes; GPFIT_LONG=1 runs it")
 	}
 	const n = 2000
@@ -161,7 +161,7 @@ func TestLinearMean(t *testing.T) {
 // bits as without interruption, and each interruption leaves a model. With many rows the choice has fewer.
 func TestContinue(t *testing.T) {
 	rows := []int{70}
-	if must.Long() {
+	if testcheck.Long() {
 		rows = append(rows, 1001)
 	}
 	for _, n := range rows {
@@ -171,7 +171,7 @@ func TestContinue(t *testing.T) {
 		for _, after := range []int{1, 30, 60, 120} {
 			ctx, cancel := context.WithCancel(t.Context())
 			count := 0
-			job := must.Get(fit.Prepare(d, o, problem.Events{OnIteration: func(descent.Iteration) {
+			job := testcheck.Get(fit.Prepare(d, o, problem.Events{OnIteration: func(descent.Iteration) {
 				if count++; count == after {
 					cancel()
 				}
@@ -228,5 +228,5 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%v of %d models", r.Parameters, len(r.Choice.Models))
 	}
 	_, err := fit.Prepare(d, problem.Options{Fix: []problem.Assignment{{Name: "period"}}}, problem.Events{})
-	must.Fail[*problem.OptionError](t, err, "no such parameter")
+	testcheck.Fail[*problem.OptionError](t, err, "no such parameter")
 }

@@ -7,12 +7,12 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // quantiles returns f at (i − ½)/n for i = 1 … n.
 func quantiles(n int, f func(u float64) float64) []float64 {
-	return must.Slice(n, func(i int) float64 { return f((float64(i) + 0.5) / float64(n)) })
+	return testcheck.Slice(n, func(i int) float64 { return f((float64(i) + 0.5) / float64(n)) })
 }
 
 // TestReference compares with az.psislw(x, reff=1.0) and arviz.stats.stats._gpdfit of ArviZ 0.23.4,
@@ -31,10 +31,10 @@ func TestReference(t *testing.T) {
 		{"lognormal 2", func(u float64) float64 { return 2 * distuv.UnitNormal.Quantile(u) }, 0.7067509867945618},
 		{"squares", func(u float64) float64 { return 0.3 * math.Pow(distuv.UnitNormal.Quantile(u), 2) }, 0.5054977068005192},
 	} {
-		must.Within(t, K(quantiles(200, c.log)), c.want, tolerance, "k̂ of %s", c.name)
+		testcheck.Within(t, K(quantiles(200, c.log)), c.want, tolerance, "k̂ of %s", c.name)
 	}
 	for k, want := range map[float64]float64{-0.5: -0.3789366983659197, 0.3: 0.32899659821571575, 1: 0.9433839032525803} {
-		must.Within(t, Shape(quantiles(100, func(u float64) float64 { return (math.Pow(1-u, -k) - 1) / k })), want, tolerance, "shape of %v", k)
+		testcheck.Within(t, Shape(quantiles(100, func(u float64) float64 { return (math.Pow(1-u, -k) - 1) / k })), want, tolerance, "shape of %v", k)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestReference(t *testing.T) {
 // and above the limit for targets with heavier tails. Ratios of 0 do not count.
 func TestTargets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	draws := must.Slice(2000, func(int) float64 { return rng.NormFloat64() })
+	draws := testcheck.Slice(2000, func(int) float64 { return rng.NormFloat64() })
 	ratio := func(density func(x float64) float64) (out []float64) {
 		for _, x := range draws {
 			out = append(out, density(x)-distuv.UnitNormal.LogProb(x))

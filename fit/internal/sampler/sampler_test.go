@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // density is a log density as a function.
@@ -24,7 +24,7 @@ func (d density) LogDensity(_ context.Context, q, grad []float64) (float64, erro
 
 func run(t *testing.T, d density, starts [][]float64, o Options) []Chain {
 	t.Helper()
-	return must.Get(Run(t.Context(), starts, o, open(d)))(t)
+	return testcheck.Get(Run(t.Context(), starts, o, open(d)))(t)
 }
 
 // open returns a density for every worker.
@@ -86,7 +86,7 @@ func TestGaussian(t *testing.T) {
 			for k := range i {
 				got := stat.Correlation(columns(chains, i)[c], columns(chains, k)[c], nil)
 				want := covariance.At(i, k) / math.Sqrt(covariance.At(i, i)*covariance.At(k, k))
-				must.Within(t, got, want, 0.15, "correlation of %d and %d in chain %d", i, k, c)
+				testcheck.Within(t, got, want, 0.15, "correlation of %d and %d in chain %d", i, k, c)
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func TestCalibration(t *testing.T) {
 	counts := [2][bins]float64{}
 	for set := range sets {
 		truth := []float64{rng.NormFloat64(), 0.5 * rng.NormFloat64()}
-		y := must.Slice(n, func(int) float64 { return truth[0] + math.Exp(truth[1]/2)*rng.NormFloat64() })
+		y := testcheck.Slice(n, func(int) float64 { return truth[0] + math.Exp(truth[1]/2)*rng.NormFloat64() })
 		posterior := density(func(q, grad []float64) float64 {
 			logp := -0.5*q[0]*q[0] - 2*q[1]*q[1]
 			grad[0], grad[1] = -q[0], -4*q[1]

@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestPeriodogram checks that the highest peak is the period of a wave under a trend, on
@@ -88,10 +88,10 @@ func TestWavePowers(t *testing.T) {
 			design.SetRow(i, []float64{cos, sin})
 		}
 		var b, r mat.VecDense
-		must.Do(t, b.SolveVec(design, target))
+		testcheck.Do(t, b.SolveVec(design, target))
 		r.MulVec(design, &b)
 		r.SubVec(target, &r)
 		// Angles of up to 70,000 turn by 300 a step, and each rounding error counts 32 times.
-		must.Within(t, got, 2*(mat.Dot(target, target)-mat.Dot(&r, &r)), 1e-9, "frequency %d", k)
+		testcheck.Within(t, got, 2*(mat.Dot(target, target)-mat.Dot(&r, &r)), 1e-9, "frequency %d", k)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -20,7 +20,7 @@ func table(t *testing.T, n int) (*Scan, *kernel.Program) {
 		_, saw := math.Modf(7 * x[i])
 		y[i], y[n+i] = saw+0.05*rng.NormFloat64(), 2*saw+0.05*rng.NormFloat64()
 	}
-	prog := must.Get(kernel.Compile(must.Get(kernel.Parse("periodic"))(t), []int{0}))(t)
+	prog := testcheck.Get(kernel.Compile(testcheck.Get(kernel.Parse("periodic"))(t), []int{0}))(t)
 	s := NewScan(prog, kernel.NewPoints(x, n, 1), y)
 	s.Theta = func(turns, lengthscale float64) []float64 { return []float64{lengthscale, 1 / turns, 0.7} }
 	return s, prog
@@ -56,7 +56,7 @@ func TestTry(t *testing.T) {
 		return sum
 	}
 	best := nlml(c.Scale)
-	must.Within(t, c.F+float64(n), best, 1e-8*math.Abs(best), "objective") // two targets: their constant is n
+	testcheck.Within(t, c.F+float64(n), best, 1e-8*math.Abs(best), "objective") // two targets: their constant is n
 	if nlml(1.01*c.Scale) < best || nlml(0.99*c.Scale) < best {
 		t.Errorf("another scale than %v is better", c.Scale)
 	}
@@ -69,7 +69,7 @@ func TestLowest(t *testing.T) {
 	if len(low) != minima {
 		t.Fatalf("%d minima", len(low))
 	}
-	must.Within(t, low[0].Turns, 7, 0.05, "turns of the lowest minimum")
+	testcheck.Within(t, low[0].Turns, 7, 0.05, "turns of the lowest minimum")
 	if low[0].Lengthscale > 0.6 || low[0].Noise*low[0].Scale > 0.05 {
 		t.Errorf("the saw has a lengthscale of %v and a noise of %v", low[0].Lengthscale, low[0].Noise*low[0].Scale)
 	}

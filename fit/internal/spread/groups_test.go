@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
 
@@ -36,7 +36,7 @@ func TestGroups(t *testing.T) {
 	if g := Groups(kernel.NewPoints(rows[720:], 60, 3)); g != nil {
 		t.Errorf("distinct rows have groups %v", g)
 	}
-	two := must.Slice(200, func(i int) float64 { return float64(i % 2) })
+	two := testcheck.Slice(200, func(i int) float64 { return float64(i % 2) })
 	if g := Groups(kernel.NewPoints(two, 200, 1)); slices.Max(g)+1 != 20 {
 		t.Errorf("200 rows at two places have %d groups, want 20 of 10", slices.Max(g)+1)
 	}

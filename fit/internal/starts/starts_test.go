@@ -10,7 +10,7 @@ import (
 
 	"gpfit/fit/internal/spread"
 	"gpfit/fit/problem"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // column returns n values of one feature from f, and targets from g.
@@ -37,7 +37,7 @@ func TestStartsCover(t *testing.T) {
 		{problem.Options{Kernel: "rbf", Mean: "zero", Bounds: []problem.Interval{{Name: "noise_variance", Lo: 1e-3, Hi: 10}}}, [2]float64{1e-3, 0.5}, [2]float64{2, 50}},
 		{problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "noise_variance", Value: 0.2, Given: true}}}, [2]float64{0.2, 0.2}, [2]float64{2, 50}},
 	} {
-		j := must.Get(problem.New(d, c.o))(t)
+		j := testcheck.Get(problem.New(d, c.o))(t)
 		noise, length := [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 0}
 		starts, _ := Of(j)
 		if len(starts) < 3 {
@@ -59,7 +59,7 @@ func TestStartsCover(t *testing.T) {
 				t.Errorf("%+v: leaves start equal at %v", c.o, lengths)
 			}
 		}
-		must.Near(t, fmt.Sprintf("%+v: noise", c.o), noise[:], c.noise[:], 1e-9, 0) // rounding of exp and log
+		testcheck.Near(t, fmt.Sprintf("%+v: noise", c.o), noise[:], c.noise[:], 1e-9, 0) // rounding of exp and log
 		spacing := 0.1 / j.Sample.Scalings[0].XScale[0]
 		if length[0] > c.span[0]*spacing*1.001 || length[1] < c.span[1]*spacing {
 			t.Errorf("%+v: lengthscales from %g to %g spacings", c.o, length[0]/spacing, length[1]/spacing)
@@ -80,7 +80,7 @@ func TestStartsOfTerms(t *testing.T) {
 		{"rbf*periodic", nil},
 		{"rbf + linear + matern12", []string{"k1.signal_variance", "k2.signal_variance", "k3.signal_variance"}},
 	} {
-		j := must.Get(problem.New(d, problem.Options{Mean: "zero", Kernel: c.kernel}))(t)
+		j := testcheck.Get(problem.New(d, problem.Options{Mean: "zero", Kernel: c.kernel}))(t)
 		starts, first := Of(j)
 		for _, name := range c.alone {
 			begins := slices.ContainsFunc(starts[:first], func(z []float64) bool {
@@ -112,7 +112,7 @@ func TestStartsOfTerms(t *testing.T) {
 // lengthscale the optimum has one.
 func TestPoorVariance(t *testing.T) {
 	d := column(100, func(i int) float64 { return float64(i) / 10 }, func(x float64) float64 { return math.Sin(x) })
-	j := must.Get(problem.New(d, problem.Options{Kernel: "rbf", Mean: "zero", Set: []problem.Assignment{{Name: "signal_variance", Value: 1e-6, Given: true}}}))(t)
+	j := testcheck.Get(problem.New(d, problem.Options{Kernel: "rbf", Mean: "zero", Set: []problem.Assignment{{Name: "signal_variance", Value: 1e-6, Given: true}}}))(t)
 	index := slices.IndexFunc(j.Params.Free, func(q *problem.Parameter) bool { return q.Name == "signal_variance" })
 	starts, _ := Of(j)
 	for _, z := range starts {
@@ -136,7 +136,7 @@ func TestCommonMultiple(t *testing.T) {
 		{[]float64{0.119, 0.2777}, 3.5, 0.833}, {[]float64{1, 0.5}, 15, 1}, {[]float64{3, 2}, 20, 6},
 		{[]float64{3, 2}, 8, 0}, {[]float64{1, math.Sqrt2}, 1000, 0}, {[]float64{1}, 10, 0},
 	} {
-		must.Within(t, commonMultiple(c.periods, c.span), c.want, 1e-9, "%v over %v", c.periods, c.span)
+		testcheck.Within(t, commonMultiple(c.periods, c.span), c.want, 1e-9, "%v over %v", c.periods, c.span)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestColumnLengthscales(t *testing.T) {
 		d.X = append(d.X, a, b, c)
 		d.Y = append(d.Y, (1+0.3*b)*math.Sin(2*math.Pi*a/1.6)+0.3*rng.NormFloat64())
 	}
-	j := must.Get(problem.New(d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Standardize: "none"}))(t)
+	j := testcheck.Get(problem.New(d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Standardize: "none"}))(t)
 	own := columnLengthscales(j.Sample.Points, j.Sample.Targets)
 	if math.Abs(own[0]-0.4) > 0.02 || !math.IsInf(own[1], 1) || !math.IsInf(own[2], 1) {
 		t.Errorf("lengthscales %v, want 0.4 and none", own)
@@ -173,7 +173,7 @@ func TestPeriodAlternatives(t *testing.T) {
 	}
 	for _, text := range []string{"periodic + rbf", "periodic*rbf + linear"} {
 		name := map[bool]string{true: "k1.k1.period", false: "k1.period"}[strings.Contains(text, "*")]
-		j := must.Get(problem.New(d, problem.Options{Mean: "zero", Kernel: text, Standardize: "none", Bounds: []problem.Interval{{Name: name, Lo: 0.2, Hi: 5}}}))(t)
+		j := testcheck.Get(problem.New(d, problem.Options{Mean: "zero", Kernel: text, Standardize: "none", Bounds: []problem.Interval{{Name: name, Lo: 0.2, Hi: 5}}}))(t)
 		_, far := Alternatives(j, j.Params.Start())
 		nearest := math.Inf(1)
 		for _, z := range far {
@@ -182,7 +182,7 @@ func TestPeriodAlternatives(t *testing.T) {
 				t.Errorf("%s: an alternative has a period of %v", text, v)
 			}
 		}
-		must.Within(t, nearest, 0, 0.013, "%s: distance of the nearest alternative from the period", text)
+		testcheck.Within(t, nearest, 0, 0.013, "%s: distance of the nearest alternative from the period", text)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestColumnAlternatives(t *testing.T) {
 		a, b, c := rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
 		d.X, d.Y = append(d.X, a, b, -a+0.3*rng.NormFloat64(), c), append(d.Y, a+b)
 	}
-	j := must.Get(problem.New(d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Standardize: "none"}))(t)
+	j := testcheck.Get(problem.New(d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Standardize: "none"}))(t)
 	top := j.Params.Free[0].Upper
 	for name, c := range map[string][2][]float64{ // lengthscales at the optimum and of an alternative
 		"the same":   {{3, 2, top, top}, {top, 2, 3, top}},
@@ -233,13 +233,13 @@ func TestTermAlternatives(t *testing.T) {
 		"dead":  {"rbf + matern12", [4]float64{5, 2, 50, 1e-6}, func(v [4]float64) bool { return v[2] < 1 && v[3] > 0.01 && v[0] == 5 && v[1] == 2 }},
 		"equal": {"rbf + rbf", [4]float64{2, 1, 2.01, 1.5}, func(v [4]float64) bool { return v[2] > 9 && v[3] > 0.2 && v[0] == 2 && v[1] > 1.5 }},
 	} {
-		j := must.Get(problem.New(d, problem.Options{Mean: "zero", Kernel: c.kernel, Standardize: "none"}))(t)
+		j := testcheck.Get(problem.New(d, problem.Options{Mean: "zero", Kernel: c.kernel, Standardize: "none"}))(t)
 		names := []string{"k1.lengthscale", "k1.signal_variance", "k2.lengthscale", "k2.signal_variance"}
 		at := map[string]float64{"noise_variance": 0.05}
 		for i, name := range names {
 			at[name] = c.at[i]
 		}
-		near, _ := Alternatives(j, must.Get(j.Params.At(at))(t))
+		near, _ := Alternatives(j, testcheck.Get(j.Params.At(at))(t))
 		if !slices.ContainsFunc(near, func(z []float64) bool {
 			var v [4]float64
 			for i, name := range names {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestLaunched sets the variables of each launcher.
@@ -42,7 +42,7 @@ func TestAlone(t *testing.T) {
 	for _, l := range launchers {
 		t.Setenv(l.size, "")
 	}
-	w := must.Get(Open())(t)
+	w := testcheck.Get(Open())(t)
 	if _, err := Load(); err == nil || w.Library != nil || w.Size != 1 || w.Near != 1 {
 		t.Fatalf("%+v, %v", w, err)
 	}

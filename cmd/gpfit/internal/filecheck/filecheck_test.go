@@ -5,24 +5,24 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestModel checks that a model of a release is right, and that a byte that has changed is found.
 func TestModel(t *testing.T) {
-	models := must.Get(filepath.Glob("../../testdata/releases/*/*.gpfit"))(t)
+	models := testcheck.Get(filepath.Glob("../../testdata/releases/*/*.gpfit"))(t)
 	if len(models) == 0 {
 		t.Fatal("no models")
 	}
-	whole := must.Get(Path(t.Context(), models[0], nil))(t)
+	whole := testcheck.Get(Path(t.Context(), models[0], nil))(t)
 	if len(whole) != 1 || whole[0].Kind != "model" || whole[0].Fault != "" || whole[0].Checked == "" {
 		t.Errorf("%s: %+v", models[0], whole)
 	}
-	text := must.Get(os.ReadFile(models[0]))(t)
+	text := testcheck.Get(os.ReadFile(models[0]))(t)
 	text[len(text)/2] ^= 4
 	damaged := filepath.Join(t.TempDir(), "m.gpfit")
-	must.Do(t, os.WriteFile(damaged, text, 0o600))
-	found := must.Get(Path(t.Context(), damaged, nil))(t)
+	testcheck.Do(t, os.WriteFile(damaged, text, 0o600))
+	found := testcheck.Get(Path(t.Context(), damaged, nil))(t)
 	if len(found) != 1 || found[0].Fault == "" || found[0].Cure == "" || found[0].Checked != "" {
 		t.Errorf("a changed byte: %+v", found)
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/option"
 )
 
@@ -17,7 +17,7 @@ func TestCheckVariables(t *testing.T) {
 			fine = append(fine, v+"=1")
 		}
 	}
-	must.Do(t, checkVariables(fine, nil))
+	testcheck.Do(t, checkVariables(fine, nil))
 	err := checkVariables(append(fine, "GPFIT_MAX_EVAL=5", "GPFIT_KERNLE=rbf", "GPFIT_NOTHING_LIKE_IT=1"), nil)
-	must.Fail[*exit.UsageError](t, err, "GPFIT_KERNLE: no option has this variable (did you mean \"GPFIT_KERNEL\"?)\n", "GPFIT_MAX_EVAL: ", "GPFIT_NOTHING_LIKE_IT: ")
+	testcheck.Fail[*exit.UsageError](t, err, "GPFIT_KERNLE: no option has this variable (did you mean \"GPFIT_KERNEL\"?)\n", "GPFIT_MAX_EVAL: ", "GPFIT_NOTHING_LIKE_IT: ")
 }

@@ -14,7 +14,7 @@ import (
 	"gpfit/device"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // openTerminal returns both ends of a pseudo-terminal with a number of columns.
@@ -25,11 +25,11 @@ func openTerminal(t *testing.T, columns uint16) (screen, program *os.File) {
 		t.Skipf("SKIPPED: no pseudo-terminals here: %v", err)
 	}
 	t.Cleanup(func() { screen.Close() })
-	must.Do(t, unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0))
-	number := must.Get(unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN))(t)
-	program = must.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
+	testcheck.Do(t, unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0))
+	number := testcheck.Get(unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN))(t)
+	program = testcheck.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { program.Close() })
-	must.Do(t, unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
+	testcheck.Do(t, unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
 	return screen, program
 }
 

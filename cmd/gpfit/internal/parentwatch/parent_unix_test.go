@@ -7,12 +7,12 @@ import (
 	"os"
 	"testing"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // TestFollow closes the pipe: the context ends, and a program that goes on is ended.
 func TestFollow(t *testing.T) {
-	if !must.Long() {
+	if !testcheck.Long() {
 		t.Skip("SKIPPED: waits three seconds; GPFIT_LONG=1 runs it")
 	}
 	r, w, err := os.Pipe()
@@ -21,7 +21,7 @@ func TestFollow(t *testing.T) {
 	}
 	t.Setenv(Variable, fmt.Sprintf("%d:%d", os.Getppid(), r.Fd()))
 	exited := make(chan struct{})
-	ctx := must.Get(Follow(t.Context(), func() { close(exited) }))(t)
+	ctx := testcheck.Get(Follow(t.Context(), func() { close(exited) }))(t)
 	if _, left := os.LookupEnv(Variable); left || ctx.Err() != nil {
 		t.Fatalf("the variable is left: %v; context: %v", left, ctx.Err())
 	}

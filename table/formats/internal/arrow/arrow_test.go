@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table"
 	"gpfit/table/feature"
 	"gpfit/table/tabletest"
@@ -51,7 +51,7 @@ func TestTypes(t *testing.T) {
 		if c.want.Kind == feature.Category {
 			o.Columns.Categories = o.Features // three rows are too few otherwise
 		}
-		got := must.Get(read(tabletest.Files+"types.arrow", o))(t)
+		got := testcheck.Get(read(tabletest.Files+"types.arrow", o))(t)
 		c.want.Name = name
 		if d := cmp.Diff([]feature.Coding{c.want}, got.Encoding.Columns) + cmp.Diff(c.x, got.X); d != "" {
 			t.Errorf("%s: %s", name, d)
@@ -68,11 +68,11 @@ func TestTypes(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	whole := must.Get(os.ReadFile(tabletest.Files + "real_none.arrow"))(t)
+	whole := testcheck.Get(os.ReadFile(tabletest.Files + "real_none.arrow"))(t)
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
-		must.Do(t, os.WriteFile(path, data, 0o600))
+		testcheck.Do(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
 	types := tabletest.Files + "types.arrow"
@@ -98,7 +98,7 @@ func TestErrors(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Options.Formats has no reader") {
 		t.Error(err)
 	}
-	file := must.Get(os.Open(types))(t)
+	file := testcheck.Get(os.Open(types))(t)
 	defer file.Close()
 	if _, err := table.ReadFrom(file, "-", table.Options{}); err == nil || !strings.Contains(err.Error(), "this is an Arrow file, not text") {
 		t.Error(err)
@@ -107,12 +107,12 @@ func TestErrors(t *testing.T) {
 
 // TestDamage changes each byte of a file in turn. The result is a table or an error.
 func TestDamage(t *testing.T) {
-	whole := must.Get(os.ReadFile(tabletest.Files + "real_zstd.arrow"))(t)
+	whole := testcheck.Get(os.ReadFile(tabletest.Files + "real_zstd.arrow"))(t)
 	path := filepath.Join(t.TempDir(), "damaged.arrow")
 	for i := range whole {
 		bad := slices.Clone(whole)
 		bad[i] ^= 0x55
-		must.Do(t, os.WriteFile(path, bad, 0o600))
+		testcheck.Do(t, os.WriteFile(path, bad, 0o600))
 		got, err := read(path, table.Options{NoTarget: true})
 		if (got == nil) == (err == nil) || err != nil && !errors.As(err, new(*table.Error)) {
 			t.Fatalf("byte %d: %v, %v", i, got, err)

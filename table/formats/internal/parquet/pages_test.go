@@ -14,14 +14,14 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 )
 
 // page returns the header of a data page followed by the given number of bytes.
 func page(t *testing.T, compressed, uncompressed, values int32, bytes int) []byte {
 	h := &format.PageHeader{CompressedPageSize: compressed, UncompressedPageSize: uncompressed}
 	h.DataPageHeader.Valid, h.DataPageHeader.V.NumValues = true, values
-	text := must.Get(thrift.Marshal(new(thrift.CompactProtocol), h))(t)
+	text := testcheck.Get(thrift.Marshal(new(thrift.CompactProtocol), h))(t)
 	return append(text, make([]byte, bytes)...)
 }
 
@@ -103,8 +103,8 @@ func TestBlockClaims(t *testing.T) {
 	}
 	for _, text := range [][]byte{nil, {1}, []byte("abcabcabcabcabcabcabcabc"), make([]byte, 9_000), bytes.Repeat([]byte("0123456789abcdefghijklmnop"), 999)} {
 		for _, codec := range []compress.Codec{new(lz4.Codec), new(snappy.Codec)} {
-			block, of := must.Get(codec.Encode(nil, text))(t), codec.CompressionCodec()
-			must.Do(t, check(of, block, len(text)))
+			block, of := testcheck.Get(codec.Encode(nil, text))(t), codec.CompressionCodec()
+			testcheck.Do(t, check(of, block, len(text)))
 			if len(text) > 2 && check(of, block, len(text)-2) == nil {
 				t.Errorf("%s: a block of %d bytes was accepted as one of 2 less", of, len(text))
 			}
@@ -120,8 +120,8 @@ func TestBlockClaims(t *testing.T) {
 	}
 	plain := &format.PageHeader{CompressedPageSize: 1, UncompressedPageSize: 1}
 	plain.DataPageHeaderV2.Valid, plain.DataPageHeaderV2.V.IsCompressed.Valid = true, true
-	file := append(must.Get(thrift.Marshal(new(thrift.CompactProtocol), plain))(t), 0xf0)
-	must.Do(t, checkBytes(file, format.Lz4Raw, parquet.ByteArray, 0, 0, int64(len(file))))
+	file := append(testcheck.Get(thrift.Marshal(new(thrift.CompactProtocol), plain))(t), 0xf0)
+	testcheck.Do(t, checkBytes(file, format.Lz4Raw, parquet.ByteArray, 0, 0, int64(len(file))))
 }
 
 // TestThriftClaims checks that no length in a structure exceeds the structure.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"gpfit/internal/must"
+	"gpfit/internal/testcheck"
 	"gpfit/table"
 	"gpfit/table/feature"
 	"gpfit/table/tabletest"
@@ -72,13 +72,13 @@ func TestErrors(t *testing.T) {
 }
 
 func TestTypes(t *testing.T) {
-	got := must.Get(read(tabletest.Files+"types.parquet", table.Options{
+	got := testcheck.Get(read(tabletest.Files+"types.parquet", table.Options{
 		Features: []string{"gap", "big", "test"}, Extra: []string{"x"}, ExtraText: []string{"kind", "x", "test"}, Missing: table.MissingDrop,
 	}))(t)
 	if !reflect.DeepEqual(got.X, []float64{1, math.MaxUint64, 1, 4, 2, 0}) || !reflect.DeepEqual(got.Y, []float64{1, 4}) || !reflect.DeepEqual(got.Row, []int{0, 3}) {
 		t.Errorf("got %+v", got)
 	}
-	if half := must.Get(read(tabletest.Files+"types.parquet", table.Options{Features: []string{"half"}, ExtraText: []string{"half"}}))(t); !reflect.DeepEqual(half.X, []float64{0, 0, 0, 0}) || half.ExtraText["half"][0] != "0" {
+	if half := testcheck.Get(read(tabletest.Files+"types.parquet", table.Options{Features: []string{"half"}, ExtraText: []string{"half"}}))(t); !reflect.DeepEqual(half.X, []float64{0, 0, 0, 0}) || half.ExtraText["half"][0] != "0" {
 		t.Errorf("got %+v", half)
 	}
 	text := map[string][]string{"kind": {"u", "v"}, "x": {"1.5", "4.5"}, "test": {"1", "0"}}
@@ -129,13 +129,13 @@ func TestBlocks(t *testing.T) {
 	var pq bytes.Buffer
 	w := parquet.NewGenericWriter[row](&pq, parquet.MaxRowsPerRowGroup(7001), parquet.PageBufferSize(5000))
 	for i := range n {
-		must.Get(w.Write([]row{{value(i, 0), value(i, 1), value(i, 2)}}))(t)
+		testcheck.Get(w.Write([]row{{value(i, 0), value(i, 1), value(i, 2)}}))(t)
 	}
-	must.Do(t, w.Close())
+	testcheck.Do(t, w.Close())
 	dir := t.TempDir()
 	path := filepath.Join(dir, "t.parquet")
-	must.Do(t, os.WriteFile(path, pq.Bytes(), 0o600))
-	got := must.Get(read(path, table.Options{Features: []string{"1", "0"}}))(t)
+	testcheck.Do(t, os.WriteFile(path, pq.Bytes(), 0o600))
+	got := testcheck.Get(read(path, table.Options{Features: []string{"1", "0"}}))(t)
 	for i := range n {
 		if got.X[2*i] != value(i, 1) || got.X[2*i+1] != value(i, 0) || got.Y[i] != value(i, 2) {
 			t.Fatalf("row %d is %v, %v", i, got.X[2*i:2*i+2], got.Y[i])
@@ -143,7 +143,7 @@ func TestBlocks(t *testing.T) {
 	}
 	for _, part := range []int{3, 5, 20, 50, 99} {
 		cut := filepath.Join(dir, "cut")
-		must.Do(t, os.WriteFile(cut, pq.Bytes()[:pq.Len()*part/100], 0o600))
+		testcheck.Do(t, os.WriteFile(cut, pq.Bytes()[:pq.Len()*part/100], 0o600))
 		if _, err := read(cut, table.Options{}); !errors.As(err, new(*table.Error)) {
 			t.Errorf("cut to %d %%: %v", part, err)
 		}

@@ -1,6 +1,6 @@
-// Package must ends tests at unexpected errors. It has the checks and the loops that many tests
+// Package testcheck ends tests at unexpected errors. It has the checks and the loops that many tests
 // need.
-package must
+package testcheck
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func Do(t Test, errs ...error) {
 	}
 }
 
-// Get returns the result of a call without its error: must.Get(os.ReadFile(path))(t) is
+// Get returns the result of a call without its error: testcheck.Get(os.ReadFile(path))(t) is
 // the text of a file. It ends the test if there is an error.
 func Get[T any](v T, err error) func(Test) T {
 	return func(t Test) T {
