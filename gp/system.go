@@ -133,8 +133,8 @@ func (s *system) oneProcess(ctx context.Context, what string) error {
 	return s.whole.Scaling.Untransformed(what + ": they belong to the transformed target")
 }
 
-// leastSquares solves for Σ⁻¹H and forms M, on the first call only. It returns the number of coefficients, 0 if they
-// are not those of least squares.
+// leastSquares solves for Σ⁻¹H and forms M, on the first call only. It returns the number of coefficients, 0 without
+// least squares.
 func (s *system) leastSquares(ctx context.Context) (int, error) {
 	basis := s.whole.Mean.Basis
 	if !s.whole.Mean.LeastSquares || len(basis) == 0 {

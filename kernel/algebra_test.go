@@ -85,7 +85,7 @@ func TestAlgebra(t *testing.T) {
 			for _, p := range term.Params {
 				seen[p] = true
 			}
-			if term.Program.Text != term.Program.Text || strings.Join(term.Program.Names(), " ") != strings.Join(namesOf(sum, term.Params), " ") {
+			if term.Program.Text != term.Expr.String() || strings.Join(term.Program.Names(), " ") != strings.Join(namesOf(sum, term.Params), " ") {
 				t.Fatalf("term %s has parameters %v, in the whole %v", term.Program.Text, term.Program.Names(), namesOf(sum, term.Params))
 			}
 		}

@@ -26,7 +26,7 @@ func TestBridges(t *testing.T) {
 		rows = append(rows, strings.Trim(cells[1], " `"))
 		for _, found := range name.FindAllStringSubmatch(cells[3], -1) {
 			parts := strings.Split(found[1], ".")
-			folder := map[string]string{"gpfit": "."}[parts[0]]
+			folder := map[string]string{"gpfit": ".", "exchange": "gp/exchange"}[parts[0]]
 			if folder == "" {
 				folder = parts[0]
 			}

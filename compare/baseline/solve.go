@@ -38,7 +38,7 @@ type spread struct {
 	Values  []float64 `json:"values,omitempty"`
 }
 
-// check returns an error unless the form is one of so many columns.
+// check returns an error unless the form has this number of columns.
 func (f *spread) check(columns int) error {
 	switch {
 	case f.Upper != nil:
@@ -105,7 +105,7 @@ func (m *additive) solve(s *spectrum, lambda float64) error {
 	return nil
 }
 
-// check returns an error unless the parts fit together for d columns of a table, and so many columns of B and Z.
+// check returns an error unless the parts fit together for d columns of a table, and the numbers of columns of B and Z.
 func (m *additive) check(d, free, penalized int) error {
 	k := len(m.Free)
 	return errors.Join(

@@ -44,7 +44,7 @@ func (p MeanPrior) String() string {
 	return strconv.FormatFloat(p.Variance, 'g', -1, 64)
 }
 
-// withMeanPrior makes the options those of the same model without a mean function: with the prior β ~ N(0, s²I) of the
+// withMeanPrior changes the options to the same model without a mean function: with the prior β ~ N(0, s²I) of the
 // coefficients, a process with covariance k and mean h(x)ᵀβ is a process with mean 0 and the covariance
 // k(x, x′) + s² h(x)ᵀh(x′) (RW, eq. 2.39 and 2.40). Each basis function becomes a term of the kernel, with s² for its
 // signal variance; all linear functions together are one term.

@@ -1,4 +1,4 @@
-// Package npy writes arrays of float64 as files of NumPy, and reads those that it wrote. Start at [Array].
+// Package npy writes arrays of float64 as files of NumPy, and reads the files that it wrote. Start at [Array].
 package npy
 
 import (

@@ -102,7 +102,7 @@ func (m Metric) learned(s, y []float64) Metric {
 	return m
 }
 
-// part returns B over some of p parameters, those with the given indices.
+// part returns B over some of p parameters, which their indices name.
 func (m Metric) part(p int, index []int) *mat.SymDense {
 	b := mat.NewSymDense(len(index), nil)
 	for a, i := range index {

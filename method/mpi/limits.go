@@ -10,10 +10,10 @@ import (
 	"gpfit/method/internal/hostmethod"
 )
 
-// limits are what the method has neither on processors nor on cards.
+// limits list the abilities that the method has neither on processors nor on cards.
 var limits = hostmethod.Limits{Method: Name, Blocks: hostmethod.NoBlocks, Diagonal: "leave-one-out; the method dense does", Factor: hostmethod.NoFactor}
 
-// supports returns the error for what the method does not have on a number of ranks.
+// supports returns an error if the method cannot do the workload on a number of ranks.
 func supports(w device.Workload, ranks int) error {
 	err := limits.Refuse(w)
 	if err == nil && w.Program != nil && ranks > 1 {

@@ -47,7 +47,7 @@ var (
 	_ device.FactorExtender = (*workspace)(nil)
 )
 
-// limits are what the method lacks.
+// limits list the abilities that the method lacks.
 var limits = func() hostmethod.Limits {
 	const middle = "leave-one-out or folds as an objective; the method dense does"
 	return hostmethod.Limits{Method: Name, Blocks: middle, Diagonal: middle}

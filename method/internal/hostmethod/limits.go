@@ -2,7 +2,7 @@ package hostmethod
 
 import "gpfit/device"
 
-// Limits are what a method lacks.
+// Limits list the abilities that a method lacks.
 type Limits struct {
 	// Method is the name of the method.
 	Method string

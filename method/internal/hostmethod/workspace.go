@@ -11,7 +11,7 @@ import (
 )
 
 // Engine computes with Σ. A [Workspace] calls it with arguments that fit the points, and after Form, which all calls need
-// except those that [Limits] names. The calls have the arguments and the errors of the interfaces of package device, poll ctx,
+// unless [Limits] names them. The calls have the arguments and the errors of the interfaces of package device, poll ctx,
 // and return its error; a new Form follows. An engine may implement [device.DerivativeProducts], whose products do not need
 // Form, and [io.Closer].
 type Engine interface {
@@ -107,7 +107,7 @@ func (w *Workspace) Close() (err error) {
 // Formed reports whether the engine has Σ.
 func (w *Workspace) Formed() bool { return w.formed }
 
-// SetFormed says whether the engine has Σ, with log|Σ|, after other calls than those of this workspace.
+// SetFormed says whether the engine has Σ, with log|Σ|, after calls that did not go by this workspace.
 func (w *Workspace) SetFormed(formed bool, logDet float64) { w.formed, w.logDet = formed, logDet }
 
 // LogDet implements [device.Workspace].
