@@ -14,7 +14,7 @@ import (
 	"gpfit/method/experts"
 )
 
-// resolved are checked options. What they leave open is filled in, and their texts are read.
+// resolved are checked options: open choices are filled in, and texts are read.
 type resolved struct {
 	Options
 	// how says what to scale, and clusters is the number of clusters of option experts.
