@@ -11,19 +11,36 @@ import (
 	"strings"
 )
 
-// A formerField is a field that a struct had, which was nil unless a program set it.
+// A formerField is a field that a struct had: a function, which no command set, or an interface, which all commands
+// set to the value of a type.
 type formerField struct {
-	name string
-	kind reflect.Kind
+	name     string
+	typeName string
+	value    any
+}
+
+// hash writes what the field contributed.
+func (f formerField) hash(w io.Writer) {
+	_, _ = fmt.Fprint(w, f.name)
+	if f.value == nil {
+		writeNumber(w, uint64(reflect.Func))
+		return
+	}
+	writeNumber(w, uint64(reflect.Interface))
+	_, _ = fmt.Fprint(w, f.typeName)
+	hashReflected(w, reflect.ValueOf(f.value))
 }
 
 // formerly lists former fields of structs, by the field before them. Hashes contain their names, so that checkpoints
 // of earlier versions remain valid.
 var formerly = map[string][]formerField{
-	"Options.Settings": {{"OnProgress", reflect.Func}},
-	"Options.From":     {{"Fallback", reflect.Func}, {"OnWarning", reflect.Func}},
-	"Settings.":        {{"Method", reflect.Interface}},
-	"Settings.Seed":    {{"Callback", reflect.Func}},
+	"Options.Settings": {{name: "OnProgress"}},
+	"Options.From":     {{name: "Fallback"}, {name: "OnWarning"}},
+	"Settings.": {{name: "Method", typeName: "descent.LBFGS", value: struct {
+		Memory   int
+		searcher func()
+	}{}}},
+	"Settings.Seed": {{name: "Callback"}},
 }
 
 // hashValue writes the contents of v to w, such that equal contents give equal bytes: numbers by
@@ -32,8 +49,10 @@ var formerly = map[string][]formerField{
 // form of fields with the tag text, which they were.
 func hashValue(w io.Writer, v any) { hashReflected(w, reflect.ValueOf(v)) }
 
+func writeNumber(w io.Writer, n uint64) { _, _ = w.Write(binary.LittleEndian.AppendUint64(nil, n)) }
+
 func hashReflected(w io.Writer, v reflect.Value) {
-	number := func(n uint64) { _, _ = w.Write(binary.LittleEndian.AppendUint64(nil, n)) }
+	number := func(n uint64) { writeNumber(w, n) }
 	number(uint64(v.Kind()))
 	switch v.Kind() {
 	case reflect.Bool:
@@ -59,8 +78,7 @@ func hashReflected(w io.Writer, v reflect.Value) {
 	case reflect.Struct:
 		former := func(before string) {
 			for _, f := range formerly[v.Type().Name()+"."+before] {
-				_, _ = fmt.Fprint(w, f.name)
-				number(uint64(f.kind))
+				f.hash(w)
 			}
 		}
 		former("")
