@@ -97,8 +97,16 @@ const (
 // MaxRestarts is the largest Settings.Restarts; each restart keeps a point and a result in memory.
 const MaxRestarts = 10_000
 
+// Method names a method of descent.
+type Method string
+
+// LBFGS is the method of package descent.
+const LBFGS Method = "lbfgs"
+
 // Settings configures [Tune]. The zero value is ready to use.
 type Settings struct {
+	// Method is the method of descent: LBFGS or, which is the same, "".
+	Method Method `hash:",interface"`
 	// MaxEvaluations, the tolerances and Precision are as in
 	// [descent.Options]; the tolerances apply to descents over all rows.
 	MaxEvaluations                       int
@@ -123,6 +131,8 @@ type Settings struct {
 // Check returns an error if the settings are invalid.
 func (s Settings) Check() error {
 	switch {
+	case s.Method != "" && s.Method != LBFGS:
+		return fmt.Errorf("hyperopt: Method is %q: must be %s", s.Method, LBFGS)
 	case s.Restarts < 0 || s.Restarts > MaxRestarts:
 		return fmt.Errorf("hyperopt: Restarts is %d: must be from 0 to %d", s.Restarts, MaxRestarts)
 	case math.IsNaN(s.ToleranceNats) || math.IsInf(s.ToleranceNats, 0):

@@ -91,8 +91,8 @@ func tuningOptions() Entries {
 					v.Fit.Settings.ToleranceNats = -1 // never
 				}
 			}},
-		{Name: "optimizer", Kind: Choice, Group: Tuning, Places: []string{"fit", "profile", Spec}, Default: "lbfgs", Words: []string{"lbfgs"},
-			Help: "method of descent", Set: func(*Values, any) {}},
+		{Name: "optimizer", Kind: Choice, Group: Tuning, Field: "Fit.Settings.Method", Places: []string{"fit", "profile", Spec}, Default: string(hyperopt.LBFGS), Words: words(hyperopt.LBFGS),
+			Help: "method of descent"},
 		{Name: "coarse", Kind: Choice, Group: Tuning, Field: "Fit.Settings.Coarse", Places: []string{"fit", "profile", Spec}, Default: string(hyperopt.CoarseAuto), Words: words(hyperopt.Coarses()...),
 			Help: "tune on growing random subsets before all rows; auto does so from 2,000 rows on. The end may lie above the one of a plain descent from the start values; check is auto with that descent besides, keeps the lower end and warns if it was the plain one"},
 		{Name: "checkpoint", Kind: File, Group: Tuning, Field: "Fit.Checkpoint", Places: []string{"fit"}, Placeholder: "FILE",

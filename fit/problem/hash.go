@@ -11,42 +11,30 @@ import (
 	"strings"
 )
 
-// A formerField is a field that a struct had: a function, which no command set, or an interface, which all commands
-// set to the value of a type.
-type formerField struct {
-	name     string
-	typeName string
-	value    any
+// formerly names functions that were fields of options, by the field before them. Hashes
+// contain their names, so that checkpoints of earlier versions remain valid.
+var formerly = map[string][]string{
+	"Options.Settings": {"OnProgress"},
+	"Options.From":     {"Fallback", "OnWarning"},
+	"Settings.Seed":    {"Callback"},
 }
 
-// hash writes what the field contributed.
-func (f formerField) hash(w io.Writer) {
-	_, _ = fmt.Fprint(w, f.name)
-	if f.value == nil {
-		writeNumber(w, uint64(reflect.Func))
-		return
-	}
+// hashMethod writes a method of descent as the interface that it was: nil, or a value of type descent.LBFGS.
+func hashMethod(w io.Writer, v reflect.Value) {
 	writeNumber(w, uint64(reflect.Interface))
-	_, _ = fmt.Fprint(w, f.typeName)
-	hashReflected(w, reflect.ValueOf(f.value))
-}
-
-// formerly lists former fields of structs, by the field before them. Hashes contain their names, so that checkpoints
-// of earlier versions remain valid.
-var formerly = map[string][]formerField{
-	"Options.Settings": {{name: "OnProgress"}},
-	"Options.From":     {{name: "Fallback"}, {name: "OnWarning"}},
-	"Settings.": {{name: "Method", typeName: "descent.LBFGS", value: struct {
-		Memory   int
-		searcher func()
-	}{}}},
-	"Settings.Seed": {{name: "Callback"}},
+	if !v.IsZero() {
+		_, _ = fmt.Fprint(w, "descent.LBFGS")
+		hashReflected(w, reflect.ValueOf(struct {
+			Memory   int
+			searcher func()
+		}{}))
+	}
 }
 
 // hashValue writes the contents of v to w, such that equal contents give equal bytes: numbers by
 // their bits, everything with its length, pointers as what they point to. It leaves out zero fields
-// with the tag hash:"omitzero", so that a later field leaves earlier hashes as they are, and takes the text
-// form of fields with the tag text, which they were.
+// with the tag hash:"omitzero", so that a later field leaves earlier hashes as they are, and writes fields with the
+// tags text and interface as what they were.
 func hashValue(w io.Writer, v any) { hashReflected(w, reflect.ValueOf(v)) }
 
 func writeNumber(w io.Writer, n uint64) { _, _ = w.Write(binary.LittleEndian.AppendUint64(nil, n)) }
@@ -76,23 +64,24 @@ func hashReflected(w io.Writer, v reflect.Value) {
 			hashReflected(w, v.Index(i))
 		}
 	case reflect.Struct:
-		former := func(before string) {
-			for _, f := range formerly[v.Type().Name()+"."+before] {
-				f.hash(w)
-			}
-		}
-		former("")
 		for i := range v.NumField() {
 			field := v.Type().Field(i)
-			omit, text, _ := strings.Cut(field.Tag.Get("hash"), ",")
+			omit, form, _ := strings.Cut(field.Tag.Get("hash"), ",")
 			if value := v.Field(i); !value.IsZero() || omit == "" {
 				_, _ = fmt.Fprint(w, field.Name)
-				if text != "" {
-					value = reflect.ValueOf(fmt.Sprint(value))
+				switch form {
+				case "text":
+					hashReflected(w, reflect.ValueOf(fmt.Sprint(value)))
+				case "interface":
+					hashMethod(w, value)
+				default:
+					hashReflected(w, value)
 				}
-				hashReflected(w, value)
 			}
-			former(field.Name)
+			for _, name := range formerly[v.Type().Name()+"."+field.Name] {
+				_, _ = fmt.Fprint(w, name)
+				number(uint64(reflect.Func))
+			}
 		}
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {

@@ -58,8 +58,8 @@ func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo,
 //
 // Errors and warnings call a field by the name of its option: the field's name in
 // lower case, with hyphens, such as "max-jitter", but "noise" for NoNoise, "prior"
-// and "tie" for Priors and Ties, "scores" for LeaveOneOut, "holdout" for HoldOut and
-// "max-evals" for Settings.MaxEvaluations.
+// and "tie" for Priors and Ties, "scores" for LeaveOneOut, "holdout" for HoldOut, "optimizer" for
+// Settings.Method and "max-evals" for Settings.MaxEvaluations.
 type Options struct {
 	// Kernel is the kernel in text form, in which dims= may name columns; empty or AutoKernel means
 	// that the fit chooses it by the data. ARD gives every leaf one lengthscale per column.
