@@ -3,7 +3,6 @@ package exchange
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -95,9 +94,6 @@ func lowerFactor(m *gp.Model, prog *kernel.Program) ([]byte, error) {
 }
 
 func littleEndian(values []float64) []byte {
-	out := make([]byte, 0, 8*len(values))
-	for _, v := range values {
-		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(v))
-	}
+	out, _ := binary.Append(nil, binary.LittleEndian, values) // numbers have no errors
 	return out
 }
