@@ -93,8 +93,7 @@ func TestOneQueue(t *testing.T) {
 	}) {
 		time.Sleep(time.Millisecond)
 	}
-	testcheck.Do(t, cmd.Process.Kill())
-	_ = cmd.Wait()
+	kill(t, cmd)
 	g.outputs(t, machine, "resume", "q.run", "--cores", "1", "--gpu-jobs", "2", "--json")
 	run, ran := testcheck.Get(rundir.Open("q.run"))(t), map[string][]uint64{}
 	reports := map[uint64]*summary.Report{}

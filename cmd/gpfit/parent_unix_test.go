@@ -74,8 +74,7 @@ func TestParentForked(t *testing.T) {
 	r.Close()
 	held.Close()
 	time.Sleep(500 * time.Millisecond)
-	testcheck.Do(t, cmd.Process.Kill())
-	_ = cmd.Wait() // killed
+	kill(t, cmd)
 	testcheck.Do(t, alive.SetReadDeadline(time.Now().Add(time.Minute)))
 	if n, err := alive.Read(make([]byte, 1)); n != 0 || err == nil || os.IsTimeout(err) {
 		t.Errorf("the fit goes on: %v", err)

@@ -477,8 +477,7 @@ func TestCrashContinues(t *testing.T) {
 		}
 	}
 	cmd := begin()
-	testcheck.Do(t, cmd.Process.Kill())
-	_ = cmd.Wait()
+	kill(t, cmd)
 	stdoutOf(t, "gpfit", args...)
 	for sampling := false; !sampling; { // on a busy machine the program may have ended before it is stopped
 		testcheck.Do(t, os.Remove(model))
@@ -486,8 +485,7 @@ func TestCrashContinues(t *testing.T) {
 		stopped := cmd.Process.Signal(syscall.SIGSTOP)
 		m, err := gp.Load(model)
 		if sampling = stopped == nil && err == nil && m.Draws == nil; !sampling {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
+			kill(t, cmd)
 		}
 	}
 	testcheck.Do(t, os.WriteFile(model, []byte("another program's"), 0o600), cmd.Process.Signal(syscall.SIGCONT))

@@ -272,3 +272,10 @@ func TestBuild(t *testing.T) {
 		t.Errorf("tags %v", b.Tags)
 	}
 }
+
+// kill ends a program that runs, as kill -9 does.
+func kill(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	testcheck.Do(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+}
