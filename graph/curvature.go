@@ -248,7 +248,7 @@ func (c *curvature) contractAt(shift []float64, step float64) ([]float64, error)
 	}
 	clear(c.solver.grad)
 	a := adjoint{inv: c.inv, outer: c.outer}
-	if err := c.contractLikelihood(a); err != nil {
+	if err := c.ws.Contract(c.solver.ctx, c.weights(a), c.prog, c.theta, c.solver.grad, c.solver.diag); err != nil {
 		c.formed, c.solved = false, false
 		return nil, err
 	}

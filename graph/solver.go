@@ -137,7 +137,7 @@ func (s *solver) contract(v gorgonia.Value) error {
 	}
 	clear(s.grad)
 	if a.loo == 0 {
-		err = s.contractLikelihood(a)
+		err = s.ws.Contract(s.ctx, s.weights(a), s.prog, s.theta, s.grad, s.diag)
 	} else {
 		err = s.out.contract(a.loo)
 	}
@@ -156,9 +156,9 @@ func (s *solver) contract(v gorgonia.Value) error {
 	return nil
 }
 
-// contractLikelihood contracts the adjoint a of nlmlOp, without the outer products if
+// weights returns the adjoint a of nlmlOp for a contraction, without the outer products if
 // addOuter adds them.
-func (s *solver) contractLikelihood(a adjoint) error {
+func (s *solver) weights(a adjoint) device.Adjoint {
 	adj := device.Adjoint{Inv: a.inv}
 	if !s.prog.Bilinear() {
 		adj.Vectors = s.alpha
@@ -166,7 +166,7 @@ func (s *solver) contractLikelihood(a adjoint) error {
 			adj.Outer = append(adj.Outer, -a.outer)
 		}
 	}
-	return s.ws.Contract(s.ctx, adj, s.prog, s.theta, s.grad, s.diag)
+	return adj
 }
 
 // addOuter adds factor·Σ_t α_tᵀ(∂K/∂log θ_p)α_t to s.grad[p], and the diagonal of

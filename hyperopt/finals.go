@@ -198,11 +198,22 @@ func (t *finals) improve(ctx context.Context) error {
 	return nil
 }
 
-// tryAlternatives descends from alternatives to an end and adds their outcomes to the result and their starts to
-// found.
+// tryAlternatives descends from alternatives to an end. It adds their outcomes to the result and their starts
+// to the candidates found. The far ones descend on few rows first.
 func (t *finals) tryAlternatives(ctx context.Context, end descent.StartResult) error {
 	began := time.Now()
-	worth, step, err := t.screen(ctx, end)
+	t.screens++
+	name := "screen-" + strconv.Itoa(t.screens)
+	worth, others, step, err := t.alternatives(ctx, name, end)
+	if err == nil && len(others) > 0 {
+		_, others, err = t.onFewer(ctx, name, others, 0)
+		others = slices.DeleteFunc(others, func(c candidate) bool { return c.Dropped || c.same })
+	}
+	for k := 0; k < len(others) && err == nil; k++ {
+		if err = t.value(ctx, name+"-end-"+strconv.Itoa(k), &others[k], &step); err == nil && others[k].F <= t.result.F+worthwhile {
+			worth = append(worth, others[k])
+		}
+	}
 	t.result.FullSize.Add(step.Evaluations)
 	if err != nil || step.Step == "" {
 		return err
@@ -211,7 +222,8 @@ func (t *finals) tryAlternatives(ctx context.Context, end descent.StartResult) e
 	t.record(step, began)
 	settings := t.descents()
 	settings.Race = true
-	for _, c := range worth {
+	slices.SortStableFunc(worth, func(a, b candidate) int { return cmp.Compare(a.F, b.F) })
+	for _, c := range worth[:min(len(worth), mostWorth)] {
 		if _, err = t.descendMore(ctx, Stage{Step: step.Step}, settings, c); err != nil {
 			return err
 		}
@@ -254,22 +266,9 @@ func endOf(s descent.StartResult) candidate {
 	return candidate{Optimum: Optimum{Z: s.X, F: s.F, Dropped: s.Status == descent.StatusDropped}, Metric: s.Metric}
 }
 
-// screen returns the alternatives to an end that are worth a descent over all rows, and
-// the step that begins with their values over all rows.
-func (t *finals) screen(ctx context.Context, end descent.StartResult) (worth []candidate, step Stage, err error) {
-	t.screens++
-	name := "screen-" + strconv.Itoa(t.screens)
-	value := func(c *candidate, stream string) { // if it is not known
-		if math.IsInf(c.F, 1) {
-			ev := descent.NewOracle(t.objectives[0], t.journal.Sequence(name+stream))
-			c.F, err = ev.Value(ctx, c.Z)
-			step.Evaluations.Add(ev.Counts())
-		}
-		if err == nil && c.F <= t.result.F+worthwhile {
-			worth = append(worth, *c)
-		}
-	}
-	var others []candidate
+// alternatives returns the alternatives to an end that are worth a descent over all rows, the others that may
+// become so, and the step that begins with values over all rows.
+func (t *finals) alternatives(ctx context.Context, name string, end descent.StartResult) (worth, others []candidate, step Stage, err error) {
 	near, far := t.problem.Alternatives(end.X)
 	if len(near)+len(far) > 0 {
 		step.Step = "alternatives"
@@ -277,24 +276,30 @@ func (t *finals) screen(ctx context.Context, end descent.StartResult) (worth []c
 	for k, z := range slices.Concat(near, far) {
 		// With the metric of the end it is judged soon, and its first steps are Newton's.
 		c := reached(z, math.Inf(1), end.Metric)
-		if k < len(near) && !t.many() {
-			if value(&c, "-near-"+strconv.Itoa(k)); err != nil {
-				return nil, step, err
+		direct := k < len(near) && !t.many()
+		if direct {
+			if err = t.value(ctx, name+"-near-"+strconv.Itoa(k), &c, &step); err != nil {
+				return nil, nil, step, err
 			}
 		}
-		if k >= len(near) || t.many() || c.F > t.result.F+worthwhile && c.F <= t.result.F+farAway {
+		switch {
+		case direct && c.F <= t.result.F+worthwhile:
+			worth = append(worth, c)
+		case !direct || c.F <= t.result.F+farAway:
 			others = append(others, c)
 		}
 	}
-	if len(others) > 0 {
-		_, others, err = t.onFewer(ctx, name, others, 0)
-		others = slices.DeleteFunc(others, func(c candidate) bool { return c.Dropped || c.same })
+	return worth, others, step, nil
+}
+
+// value gives a candidate its value over all rows if that is not known, and counts it in a step.
+func (t *finals) value(ctx context.Context, stream string, c *candidate, step *Stage) (err error) {
+	if math.IsInf(c.F, 1) {
+		ev := descent.NewOracle(t.objectives[0], t.journal.Sequence(stream))
+		c.F, err = ev.Value(ctx, c.Z)
+		step.Evaluations.Add(ev.Counts())
 	}
-	for k := 0; k < len(others) && err == nil; k++ {
-		value(&others[k], "-end-"+strconv.Itoa(k))
-	}
-	slices.SortStableFunc(worth, func(a, b candidate) int { return cmp.Compare(a.F, b.F) })
-	return worth[:min(len(worth), mostWorth)], step, err
+	return err
 }
 
 // Near alternatives whose value is further above the best end than farAway never led to a better

@@ -17,9 +17,9 @@ const mostFrames = 38
 // gradient on the device, in the stacks that another goroutine sees during a fit.
 func TestFrames(t *testing.T) {
 	var deepest []string
-	for range 20 { // the first fit shows a stack unless the machine is very busy
-		if deepest = fitFrames(t); deepest != nil {
-			break
+	for range 8 { // one fit may not show the deepest stack, above all on a busy machine
+		if f := fitFrames(t); len(f) > len(deepest) {
+			deepest = f
 		}
 	}
 	if deepest == nil {

@@ -81,7 +81,8 @@ type chooser struct {
 // rows. It returns the result, which counts all evaluations, and what was compared; nil if nothing
 // was. The error is as [hyperopt.Tune]'s.
 func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, *summary.ModelChoice, error) {
-	c, interrupted := compare(ctx, w, log)
+	c := newChooser(ctx, w, log)
+	interrupted := c.all()
 	if c.best == nil {
 		return nil, nil, interrupted
 	}
@@ -125,8 +126,8 @@ func once(ctx context.Context, w *tuning.Workplace, settings hyperopt.Settings) 
 
 // Choose chooses kernel and mean of the job of w and gives w the job of that model.
 func Choose(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*summary.ModelChoice, error) {
-	c, err := compare(ctx, w, log)
-	if err != nil {
+	c := newChooser(ctx, w, log)
+	if err := c.all(); err != nil {
 		return nil, err
 	}
 	job, err := c.with(c.best.Kernel, c.best.Mean, c.best.values(), c.job.Sample)
@@ -149,22 +150,25 @@ func count(r *hyperopt.Result, tried []*tuned, but *tuned, whole bool) {
 	}
 }
 
-// compare tunes the models on the rows of the choice. With an error, best is the best until then.
-func compare(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*chooser, error) {
+// newChooser returns a choice on the rows of the job of w, or on some of them.
+func newChooser(ctx context.Context, w *tuning.Workplace, log *journal.Journal) *chooser {
 	c := &chooser{ctx: ctx, w: w, job: w.Job, log: log, sample: w.Job.Sample}
 	if n := w.Rows(); n > wholeRows {
 		c.sample = c.sample.WithRows(matrixrows.DrawRows(n, min(mostRows, max(leastRows, n/4)), c.job.Options.Settings.Seed, 1))
 	}
 	c.report.Rows = c.sample.N()
-	var linear string
-	linear, c.report.LeftOut = problem.LinearMean(c.job.Options, c.sample)
-	err := c.all(c.job.Options.Mean, linear)
-	slices.SortStableFunc(c.report.Models, func(a, b summary.ChosenModel) int { return cmp.Compare(a.BIC, b.BIC) })
-	return c, err
+	return c
 }
 
-// all tries the models with a mean, and the best of them with a linear one, unless that is empty.
-func (c *chooser) all(mean, linear string) error {
+// all tries the models with the mean of the options, and the best of them with a linear one where that can be
+// better. With an error, best is the best until then.
+func (c *chooser) all() error {
+	defer func() {
+		slices.SortStableFunc(c.report.Models, func(a, b summary.ChosenModel) int { return cmp.Compare(a.BIC, b.BIC) })
+	}()
+	mean := c.job.Options.Mean
+	var linear string
+	linear, c.report.LeftOut = problem.LinearMean(c.job.Options, c.sample)
 	for _, kernel := range singles {
 		if fewRows(c) {
 			if err := c.try(kernel, mean, nil); err != nil {
