@@ -1,5 +1,5 @@
-// Package arrow reads Arrow files for package table (Arrow IPC: .arrow, and .feather of version 2):
-// pass [Format] in the options of a reader,
+// Package arrow reads files of Arrow IPC for package table, .arrow and .feather of version 2.
+// Pass [Format] in the options of a reader:
 //
 //	t, err := table.Read("data.feather", table.Options{Formats: []table.Format{arrow.Format()}})
 //
