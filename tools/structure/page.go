@@ -89,7 +89,7 @@ const pageHead = `# Packages
 The packages by floors: a folder imports only folders below it, and keeps what only it uses in its ` + "`internal`" + `.
 Other modules may rely on packages with a star. ` + "`" + PageCommand + "`" + ` writes this page.
 
-| package | | what it does |
+| package | promised | what it does |
 |---|---|---|
 `
 
