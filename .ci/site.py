@@ -67,10 +67,10 @@ def search(site):
             view.goto(at + "index.html")
             view.click(".md-search__input")
             view.keyboard.type(words)
-            with contextlib.suppress(browser.TimeoutError):
-                view.wait_for_selector(".md-search-result__item > a", timeout=20000)
-            view.wait_for_timeout(500)
-            found = view.eval_on_selector_all(".md-search-result__item > a", "all => all.slice(0, 5).map(a => a.href)")
+            first = "[...document.querySelectorAll('.md-search-result__item > a')].slice(0, 5).map(a => a.href)"
+            with contextlib.suppress(browser.TimeoutError):  # a busy machine shows the results of the first letters for a while
+                view.wait_for_function(f"page => {first}.some(address => address.includes(page))", arg=page, timeout=20000)
+            found = view.evaluate(first)
             if not any(page in address for address in found):
                 faults.append(f"search {words!r}: {page} is not among {found}")
     return faults
