@@ -93,7 +93,7 @@ func evaluate(ctx context.Context, ws device.DenseWorkspace, prog *kernel.Progra
 	value, residual, alpha, kappa := 0.0, 0.0, slices.Clone(y), make([]float64, n)
 	grad, diag, gradAll, diagAll := make([]float64, len(theta)), make([]float64, n), make([]float64, len(theta)), make([]float64, n)
 	mean, reduction, covariance := make([]float64, m), make([]float64, m), make([]float64, m*m)
-	again, l, white, slopes := slices.Concat(y, y), make([]float64, n*n), slices.Clone(y), make([]float64, 5*n*len(theta))
+	again, l, white, slopes := slices.Concat(y, y[1:], y[:1]), make([]float64, n*n), slices.Clone(y), make([]float64, 5*n*len(theta))
 	for _, step := range []func() error{
 		func() error { return ws.Form(ctx, prog, theta, noise) },
 		func() (err error) {
@@ -105,7 +105,7 @@ func evaluate(ctx context.Context, ws device.DenseWorkspace, prog *kernel.Progra
 		func() error { return ws.Solve(ctx, alpha, 1) },
 		func() (err error) { value, _, err = ws.LogDet(); return err },
 		func() error { return ws.InverseDiagonal(ctx, kappa) },
-		// Each call leaves the factor intact.
+		// Each call leaves the factor intact. The last solve has another vector, of which no earlier one left results.
 		func() error { return ws.Solve(ctx, again[:n], 1) },
 		func() error {
 			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)

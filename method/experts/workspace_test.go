@@ -41,6 +41,8 @@ func (b oneExpert) on(n, d int) device.Backend {
 
 func (b oneExpert) Capabilities() device.Capabilities { return b.on(1, 1).Capabilities() }
 
+func (b oneExpert) Supports(w device.Workload) error { return b.on(w.N, w.D).Supports(w) }
+
 func (b oneExpert) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
 	return b.on(x.N, x.D).NewWorkspace(ctx, x)
 }
