@@ -11,8 +11,10 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
+	"gpfit/gp"
 	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
+	"gpfit/mean"
 )
 
 // A closing is the work after tuning: the model, and then the report on it.
@@ -50,6 +52,9 @@ func (c *closing) settle(ctx context.Context) (*Outcome, error) {
 	if err := c.doubt(model.Theta); err != nil {
 		return nil, err
 	}
+	if columns := exactColumns(c.w.Job.Prepared, model); columns != nil {
+		c.s.Warnings = append(c.s.Warnings, fmt.Sprintf("the target is a linear function of %s, up to rounding: the mean is exact. If one of them was computed from the target, leave it out (option features)", problem.Listed(columns)))
+	}
 	out := &Outcome{Report: c.report(), Model: model, Job: c.w.Job}
 	c.settled = c.ev.Counts()
 	out.complete = func(ctx context.Context) (error, error) {
@@ -60,6 +65,22 @@ func (c *closing) settle(ctx context.Context) (*Outcome, error) {
 		return c.cancelled, err
 	}
 	return out, nil
+}
+
+// notInMean is the largest coefficient of a standardized column that counts as rounding.
+const notInMean = 1e-7
+
+// exactColumns names the columns that the mean uses, if it leaves only rounding of the targets; nil otherwise.
+func exactColumns(j *problem.Prepared, m *gp.Model) (columns []string) {
+	if !j.Model.Explains(j.Sample) {
+		return nil
+	}
+	for k, f := range m.Mean.Basis {
+		if f.Group != mean.Constant && math.Abs(m.Mean.Coefficients[k]) > notInMean {
+			columns = append(columns, columnName(j, f.Column))
+		}
+	}
+	return columns
 }
 
 // doubt returns an error if a formula is no covariance function at the parameters found and the

@@ -130,13 +130,13 @@ func (c *checker) wrong(format string, args ...any) error {
 func (c *checker) weights(ctx context.Context, rows, at []int) error {
 	m, targets := c.model, c.model.targets()
 	size := make([]float64, len(targets)) // Σⱼ √Σⱼⱼ |αⱼ|
-	wanted, alpha := make([][]float64, len(targets)), make([][]float64, len(targets))
+	wanted, means, alpha := make([][]float64, len(targets)), make([][]float64, len(targets)), make([][]float64, len(targets))
 	for t, one := range targets {
 		alpha[t] = matrixrows.Rows(one.Alpha, rows, m.N(), 1)
 		for k, v := range alpha[t] {
 			size[t] += math.Sqrt(c.diagonal[rows[k]]) * math.Abs(v)
 		}
-		wanted[t] = one.Residuals()
+		wanted[t], means[t] = one.Residuals(), one.Mean.size(c.x)
 	}
 	cause := "The data, the parameters, the noise or the weights were changed after the fit: take another copy of the file, or fit again"
 	if e, err := m.Expression(); err == nil && kernel.Unproved(e) {
@@ -155,7 +155,7 @@ func (c *checker) weights(ctx context.Context, rows, at []int) error {
 		}
 		for t, one := range targets {
 			off := math.Abs(sums[t] + c.noise[row%len(c.noise)]*one.Alpha[row] - wanted[t][row])
-			rounding := slack * ulp * (math.Sqrt(c.diagonal[row])*size[t] + math.Abs(wanted[t][row]) + math.Abs(m.Scaling.YMean/one.Scaling.YScale))
+			rounding := slack * ulp * (math.Sqrt(c.diagonal[row])*size[t] + math.Abs(wanted[t][row]) + means[t][row] + math.Abs(m.Scaling.YMean/one.Scaling.YScale))
 			mutex.Lock()
 			if share := off / rounding; !(share <= max(worst, 1)) {
 				worst = share

@@ -144,6 +144,17 @@ func (m *Mean) at(xs *kernel.Points) []float64 {
 	return out
 }
 
+// size returns the sums of the absolute values of which the mean's values are sums, so that it bounds their rounding.
+func (m *Mean) size(xs *kernel.Points) []float64 {
+	out := make([]float64, xs.N)
+	for j, h := 0, m.Basis.Evaluate(xs); j < len(m.Basis); j++ {
+		for i := range out {
+			out[i] += math.Abs(m.Coefficients[j] * h[j*xs.N+i])
+		}
+	}
+	return out
+}
+
 // addSlopes adds the derivatives of the mean function at points by their
 // coordinates to grad, N×D, in scaled units.
 func (m *Mean) addSlopes(xs *kernel.Points, grad []float64) {

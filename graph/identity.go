@@ -25,9 +25,6 @@ type identity struct {
 	// weights is nil if no such weights are known; x are the points.
 	weights []float64
 	x       *kernel.Points
-	// spread is the sum over targets of ‖α_t‖ times the norms of the solutions from
-	// which α_t was computed.
-	spread float64
 	// evaluator computes the diagonal of K in variance; both are nil until needed.
 	evaluator *kernel.Evaluator
 	variance  []float64
@@ -62,7 +59,7 @@ func (s *identity) check(a adjoint) error {
 	}
 	trace := s.trace()
 	inverse := unitRoundoff * s.inverseTrace(a) * trace
-	bound := math.Abs(a.inv)*inverse + unitRoundoff*(math.Abs(a.outer)*trace*s.spread+size)
+	bound := math.Abs(a.inv)*inverse + unitRoundoff*(math.Abs(a.outer)*trace*s.spread()+size)
 	s.slack = math.Abs(left-right) / (identityFactor * bound)
 	if !(s.slack > 1) { // the optimizer handles values that are not finite
 		return nil
@@ -108,18 +105,13 @@ func (s *identity) inverseTrace(a adjoint) float64 {
 	return min(math.Abs(inverse), float64(s.ws.N())/s.leastNoise())
 }
 
-// setSpread computes spread from the solutions that alpha consists of: Σ⁻¹y
-// for all targets, and Σ⁻¹H times the mean's coefficients.
-func (s *identity) setSpread(solutions []float64) {
-	s.spread = 0
+// spread returns the sum over targets of ‖α_t‖ times the norms of the solutions from which α_t was computed.
+func (s *identity) spread() (sum float64) {
 	n := s.ws.N()
-	for t := range s.targets {
-		norm := floats.Norm(solutions[t*n:(t+1)*n], 2)
-		for j := range len(s.h) / n {
-			norm += math.Abs(s.beta[t*len(s.h)/n+j]) * floats.Norm(s.solvedH[j*n:(j+1)*n], 2)
-		}
-		s.spread += norm * floats.Norm(s.alpha[t*n:(t+1)*n], 2)
+	for t, size := range s.sizes {
+		sum += size * floats.Norm(s.alpha[t*n:(t+1)*n], 2)
 	}
+	return sum
 }
 
 // quadraticSize returns Σ_t Σ_i α_ti² K_ii.

@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -49,6 +50,10 @@ func (s *solver) solve(r []float64) error {
 		return err
 	}
 	copy(s.alpha, sides)
+	s.sizes = s.sizes[:0]
+	for t := range s.targets {
+		s.sizes = append(s.sizes, floats.Norm(sides[t*n:(t+1)*n], 2))
+	}
 	var err error
 	if s.logDet, s.logDetStdErr, err = s.ws.LogDet(); err != nil {
 		s.formed = false
@@ -61,21 +66,38 @@ func (s *solver) solve(r []float64) error {
 			return err
 		}
 	}
-	s.identity.setSpread(sides)
 	targets := float64(s.targets)
 	s.terms = Terms{
 		Complexity: targets * s.logDet / 2, Constant: targets * score.NegLogNormal(0, 0, n), Jitter: s.jitter, LogDetStdErr: s.logDetStdErr,
 	}
 	for t := range s.targets {
-		fit := 0.0
-		for i, v := range rest[t*n : (t+1)*n] {
-			fit += v * s.alpha[t*n+i]
+		fit, err := s.dataFit(rest[t*n:(t+1)*n], t)
+		if err != nil {
+			return err
 		}
 		s.terms.DataFits = append(s.terms.DataFits, fit/2)
 		s.terms.DataFit += fit / 2
 	}
 	s.solved = true
 	return nil
+}
+
+// dataFit returns rᵀα for the residual r of target t, with α = Σ⁻¹r, which is not negative. Where rounding of y and
+// of the solutions does not explain that it came out negative, no digit of α is right, and for optimizers Σ has no factor.
+func (s *solver) dataFit(r []float64, t int) (fit float64, err error) {
+	n := s.ws.N()
+	alpha := s.alpha[t*n : (t+1)*n]
+	for i, v := range r {
+		fit += v * alpha[i]
+	}
+	if fit >= 0 {
+		return fit, nil
+	}
+	explained := floats.Norm(s.residual[t*n:(t+1)*n], 2)*floats.Norm(alpha, 2) + s.sizes[t]*floats.Norm(r, 2)
+	if -fit <= float64(n)*unitRoundoff*explained {
+		return 0, nil
+	}
+	return 0, fmt.Errorf("graph: rounding leaves no digits of the data fit, a quadratic form that came out negative%.0w", &device.NotPDError{Minor: n, N: n})
 }
 
 // leastSquares finds β̂ for every target and subtracts the mean: r becomes y − Hβ̂
@@ -88,14 +110,46 @@ func (s *solver) leastSquares(r, solved []float64) error {
 		// search steps back. The error has err's text.
 		return fmt.Errorf("%w%.0w", err, &device.NotPDError{Minor: n, N: n})
 	}
-	s.gls, s.solvedH, s.beta = gls, solved, s.beta[:0]
+	s.gls, s.solvedH, s.beta = gls, solved, make([]float64, s.targets*len(s.h)/n)
+	cancels := false
 	for t := range s.targets {
-		beta := gls.Coefficients(r[t*n : (t+1)*n])
-		for j, v := range beta {
-			floats.AddScaled(r[t*n:(t+1)*n], -v, s.h[j*n:(j+1)*n])
-			floats.AddScaled(s.alpha[t*n:(t+1)*n], -v, solved[j*n:(j+1)*n])
-		}
-		s.beta = append(s.beta, beta...)
+		s.sizes[t] += s.subtractMean(r, t)
+		cancels = cancels || s.sizes[t] > mostCancelled*floats.Norm(s.alpha[t*n:(t+1)*n], 2)
+	}
+	if cancels {
+		return s.refine(r)
+	}
+	return nil
+}
+
+// mostCancelled is how many times longer than alpha the solutions may be of which it is a difference.
+const mostCancelled = 1e3
+
+// subtractMean takes the mean with the coefficients of least squares for r from target t of r and alpha, and adds them to
+// beta. It returns the sum of the norms of what it takes from alpha.
+func (s *solver) subtractMean(r []float64, t int) (size float64) {
+	n, q := s.ws.N(), len(s.h)/s.ws.N()
+	for j, v := range s.gls.Coefficients(r[t*n : (t+1)*n]) {
+		floats.AddScaled(r[t*n:(t+1)*n], -v, s.h[j*n:(j+1)*n])
+		floats.AddScaled(s.alpha[t*n:(t+1)*n], -v, s.solvedH[j*n:(j+1)*n])
+		s.beta[t*q+j] += v
+		size += math.Abs(v) * floats.Norm(s.solvedH[j*n:(j+1)*n], 2)
+	}
+	return size
+}
+
+// refine solves for the residual r itself, and once more for what least squares still find in it (Björck, Numerical
+// Methods for Least Squares Problems, 1996, section 2.9). A target that is its mean has no other digits.
+func (s *solver) refine(r []float64) error {
+	n := s.ws.N()
+	copy(s.alpha, r)
+	if err := s.ws.Solve(s.ctx, s.alpha, s.targets); err != nil {
+		s.formed = false
+		return err
+	}
+	for t := range s.targets {
+		s.sizes[t] = floats.Norm(s.alpha[t*n:(t+1)*n], 2)
+		s.sizes[t] += s.subtractMean(r, t)
 	}
 	return nil
 }

@@ -78,7 +78,9 @@ type solver struct {
 	beta            []float64
 	solvedH         []float64 // Σ⁻¹H
 	gls             *mean.GLS
-	terms           Terms
+	// sizes has for each target the sum of the norms of the solutions of which alpha is a difference.
+	sizes []float64
+	terms Terms
 	// repeated are the rows of places with several; nil until needed.
 	repeated *[][]int
 

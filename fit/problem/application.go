@@ -112,11 +112,14 @@ func (p *application) bound() error {
 // chosen reports whether the options choose the start value, so that it does not move.
 func (q *Parameter) chosen() bool { return q.Fixed || q.Given && !q.Found }
 
+// startRoom is how many times a start is above its lower bound and below its upper one at least, if the bounds are defaults.
+const startRoom = 10.
+
 // widen widens default bounds to leave room around the start. A start that an earlier fit found
 // may be at a bound: it gets no more room than itself, and noise stays at its floor, or each
 // fit from the one before would lower the bound further.
 func (q *Parameter) widen() {
-	room := 10.0
+	room := startRoom
 	if q.Found {
 		room = 1
 		if q.Group == graph.NoiseVariance && !q.Fixed {

@@ -94,15 +94,17 @@ func determined(e mean.Expr, s *Sample) (mean.Basis, error) {
 
 // rowsByCoefficient is the number of rows for each coefficient from which a fit considers a linear mean by
 // itself. With fewer BIC, which counts on many rows, takes coefficients that fit the noise: on 40 rows of 30
-// columns the predictions were up to four times as wrong.
-const rowsByCoefficient = 4
+// columns the predictions were up to four times as wrong. A mean that leaves nothing needs moreRows more rows than
+// coefficients.
+const rowsByCoefficient, moreRows = 4, 2
 
 // LinearMean returns the text of a mean that is linear in the columns of a sample, and the names of the
 // columns that it leaves out: linear combinations of others. The text is empty if the options
-// give a mean or there are too few rows for a linear one.
-func LinearMean(o Options, s *Sample) (text string, without []string) {
-	if !o.autoMean() || s.N() < rowsByCoefficient*(1+len(s.Columns)) {
-		return "", nil
+// give a mean or there are too few rows for a linear one. Fewer do if it is exact: it leaves only rounding of the
+// targets.
+func LinearMean(o Options, s *Sample) (text string, without []string, exact bool) {
+	if !o.autoMean() {
+		return "", nil, false
 	}
 	dims := slices.Clone(s.Columns)
 	for len(dims) > 0 {
@@ -112,22 +114,26 @@ func LinearMean(o Options, s *Sample) (text string, without []string) {
 		}
 		e, err := mean.Parse(text, s.Features)
 		if err != nil {
-			return "", nil
+			return "", nil, false
 		}
 		basis, err := determined(e, s)
 		rank, ok := errors.AsType[*mean.RankError](err)
 		if !ok {
-			return e.Text(s.Features), without
+			exact = s.N() >= len(basis)+moreRows && explains(basis, s)
+			if !exact && s.N() < rowsByCoefficient*(1+len(s.Columns)) {
+				return "", nil, false
+			}
+			return e.Text(s.Features), without, exact
 		}
 		k := slices.IndexFunc(basis, func(f mean.Function) bool { return f.Group == mean.Linear && f.Name() == rank.Name })
 		if k < 0 {
-			return "", nil
+			return "", nil, false
 		}
 		c := s.Columns[basis[k].Column]
 		dims = slices.DeleteFunc(dims, func(d int) bool { return d == c })
 		without = append(without, s.Features.Label(c))
 	}
-	return "", nil
+	return "", nil, false
 }
 
 // namedCoefficient returns the first of the names that is a coefficient of the mean, or a
@@ -152,27 +158,73 @@ func (m *Model) DeterminedBy(s *Sample) bool {
 // the mean over the targets. It is the variance of the targets or, if least squares find the mean,
 // of their residuals by ordinary least squares, but at least leastVariance times the former. Start
 // values and bounds are relative to it.
-func (m *Model) TargetVariance(s *Sample) float64 {
-	n, sum := s.N(), 0.0
+func (m *Model) TargetVariance(s *Sample) (mean float64) {
+	whole, left := variances(m.fitted(), s)
+	for t := range whole {
+		mean += max(left[t], leastVariance*whole[t])
+	}
+	return mean / float64(len(whole))
+}
+
+// leastNoise returns the default lower bound of the noise variance, a share of the targets' variance.
+func (m *Model) leastNoise(s *Sample) float64 {
+	whole, _ := variances(nil, s)
+	return noiseLo * max(m.TargetVariance(s), floats.Sum(whole)/float64(len(whole)))
+}
+
+// Explains reports whether a mean found by least squares leaves only rounding of the targets, which vary.
+func (m *Model) Explains(s *Sample) bool { return len(m.fitted()) > 1 && explains(m.fitted(), s) }
+
+// fitted returns the functions whose coefficients least squares find.
+func (m *Model) fitted() mean.Basis {
+	if m.MeanFree {
+		return nil
+	}
+	return m.Basis
+}
+
+// rounded is the standard deviation of what counts as rounding of targets, in units of theirs. Tables with numbers of
+// single precision have so much.
+const rounded = 1e-7
+
+// explains reports whether ordinary least squares leave only rounding of each target.
+func explains(basis mean.Basis, s *Sample) bool {
+	whole, left := variances(basis, s)
+	for t := range whole {
+		if !(left[t] <= rounded*rounded*whole[t]) {
+			return false
+		}
+	}
+	return true
+}
+
+// variances returns the variance of each target in scaled units, and of what ordinary least squares leave of it.
+func variances(basis mean.Basis, s *Sample) (whole, left []float64) {
+	n := s.N()
 	var ols *mean.GLS
-	h := m.Basis.Evaluate(s.Points)
-	if len(m.Basis) > 0 && !m.MeanFree {
+	h := basis.Evaluate(s.Points)
+	if len(basis) > 0 {
 		// An H too ill-conditioned for this is an error of the evaluation.
 		ols, _ = mean.NewGLS(h, h, n)
 	}
 	for first := 0; first < len(s.Targets); first += n {
 		y := typical(s, s.Targets[first:first+n])
 		variance := MeanSquare(y)
-		if ols != nil {
-			rest := slices.Clone(y)
-			for j, beta := range ols.Coefficients(y) {
+		whole, left = append(whole, variance), append(left, variance)
+		if ols == nil {
+			continue
+		}
+		rest := slices.Clone(y)
+		for range 2 { // the second time if the first leaves few digits
+			for j, beta := range ols.Coefficients(rest) {
 				floats.AddScaled(rest, -beta, h[j*n:(j+1)*n])
 			}
-			variance = max(floats.Dot(rest, rest)/float64(n), leastVariance*variance)
+			if left[len(left)-1] = floats.Dot(rest, rest) / float64(n); left[len(left)-1] > leastVariance*variance {
+				break
+			}
 		}
-		sum += variance
 	}
-	return sum / float64(s.T())
+	return whole, left
 }
 
 // leastVariance keeps the start values away from zero if the mean explains the targets exactly.

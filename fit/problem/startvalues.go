@@ -57,7 +57,7 @@ const varianceRows = 200
 // DefaultParameters lists the parameters of kernel, noise and mean with start values
 // and bounds from the data or the kernel's text.
 func DefaultParameters(s *Sample, m *Model) []*Parameter {
-	d := defaults{s, m, m.TargetVariance(s)}
+	d := defaults{s, m, m.TargetVariance(s), m.leastNoise(s)}
 	out := slices.Concat(d.kernel(), d.noise(), d.lambda(), d.mean())
 	all := make([]*Parameter, len(out))
 	for i := range out {
@@ -68,11 +68,12 @@ func DefaultParameters(s *Sample, m *Model) []*Parameter {
 }
 
 // defaults chooses the start values and bounds of the parameters of a model on a sample. variance is the variance that
-// the model has to explain.
+// the model has to explain, and leastNoise the lower bound of the noise.
 type defaults struct {
 	*Sample
-	model    *Model
-	variance float64
+	model      *Model
+	variance   float64
+	leastNoise float64
 }
 
 // kernel returns the parameters of the kernel.
@@ -169,11 +170,12 @@ func countSizes(prog *kernel.Program) int {
 	return n
 }
 
-// Default bounds of the noise, in units of the targets' variance. They are wide enough for a target
-// without noise, and keep the optimizer where exp and Cholesky still work.
+// Default bounds of the noise: the lower one in units of the targets' variance, whatever the mean explains of it, and
+// the upper one in units of the variance left to explain. They are wide enough for a target without noise, and keep
+// the optimizer where exp and Cholesky still work.
 const (
 	noiseLo, noiseHi = 1e-9, 1e2
-	// noiseStart is the noise's start value as a share of the targets' variance.
+	// noiseStart is the noise's start value as a share of the variance left to explain.
 	noiseStart = 0.1
 )
 
@@ -181,7 +183,7 @@ const (
 func (d defaults) noise() []Parameter {
 	p := Parameter{Parameter: descent.Parameter{
 		Name: graph.NoiseVariance, Group: graph.NoiseVariance, Log: true,
-		Start: d.variance * noiseStart, Lower: d.variance * noiseLo, Upper: d.variance * noiseHi,
+		Start: max(d.variance*noiseStart, startRoom*d.leastNoise), Lower: d.leastNoise, Upper: d.variance * noiseHi,
 	}}
 	switch {
 	case d.Noise.None:

@@ -167,8 +167,10 @@ func (c *chooser) all() error {
 		slices.SortStableFunc(c.report.Models, func(a, b summary.ChosenModel) int { return cmp.Compare(a.BIC, b.BIC) })
 	}()
 	mean := c.job.Options.Mean
-	var linear string
-	linear, c.report.LeftOut = problem.LinearMean(c.job.Options, c.sample)
+	linear, leftOut, exact := problem.LinearMean(c.job.Options, c.sample)
+	if c.report.LeftOut = leftOut; exact { // no kernel has anything to explain
+		return c.try(singles[0], linear, nil)
+	}
 	for _, kernel := range singles {
 		if fewRows(c) {
 			if err := c.try(kernel, mean, nil); err != nil {
