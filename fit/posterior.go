@@ -69,6 +69,12 @@ const (
 // JASA 114 (2019), 1113), the more so with more rows, because the model's error stays.
 func autoPower(rows int) float64 { return max(0.3, min(0.7, math.Sqrt(10/float64(rows)))) }
 
+// exact reports whether targets are without noise as far as a fit can tell: its noise variance is at the default lower
+// bound. Draws for averages then keep it.
+func (p *posterior) exact(q *problem.Parameter, z float64) bool {
+	return p.job.Options.Posterior == problem.AutoPosterior && q.Group == graph.NoiseVariance && z <= q.Z(q.Lower)+1e-6
+}
+
 // newPosterior returns the run for a job whose fit ended at z.
 func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) *posterior {
 	defaults := problem.DefaultParameters(j.Sample, j.Model)
@@ -77,7 +83,7 @@ func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) *posterior {
 		p.power = autoPower(j.N())
 	}
 	for i, q := range j.Params.Free {
-		if q.Fixed {
+		if q.Fixed || p.exact(q, z[i]) {
 			continue
 		}
 		c := coordinate{index: i, name: q.Name, group: q.Group, log: q.Log, natural: q.Natural, lo: math.Inf(-1), hi: math.Inf(1)}

@@ -3,6 +3,7 @@ package fit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -19,16 +20,16 @@ import (
 // candidate.
 
 const (
-	// candidatesOfRound is the number of candidates of a round, averaged the number of draws of the model. If
-	// k̂ is above the limit, a second round follows, whose distribution the first one's weights give.
-	candidatesOfRound, averaged = 128, 64
+	// candidatesOfRound is the number of candidates of a round, averaged the number of draws of the model. While
+	// k̂ is above the limit, another round follows, mostRounds in all, whose distribution the weights so far give.
+	candidatesOfRound, averaged, mostRounds = 128, 64, 5
 	// tails is the degrees of freedom of the candidates' t distribution. They are few: tails are heavy.
 	tails = 5
-	// shrinkage is the share of the mode's covariance in the distribution of the second round.
+	// shrinkage is the share of the mode's covariance in the distributions after the first.
 	shrinkage = 0.3
 )
 
-// weigh returns draws by importance resampling, and k̂ of the ratios.
+// weigh returns draws by importance resampling, and k̂ of the ratios. Without sound weights the error is an [*unsoundError].
 func (p *posterior) weigh(ctx context.Context, s *tuning.Placement, modes []*mode) ([][]float64, float64, error) {
 	rng := rand.New(rand.NewPCG(p.job.Options.Settings.Seed, 0x6175746f))
 	ev := p.oracle(s, "weights")
@@ -45,13 +46,14 @@ func (p *posterior) weigh(ctx context.Context, s *tuning.Placement, modes []*mod
 			us, fs = append(us, u), append(fs, f)
 		}
 		logs := ratiosOf(rounds, us, fs)
-		k := psis.K(logs)
-		if math.IsNaN(k) {
+		weights, k := psis.Smoothed(logs)
+		switch {
+		case math.IsNaN(k):
 			return nil, 0, errors.New("their density is not defined around its mode")
-		}
-		weights := truncated(logs)
-		if k <= psis.MostK || len(rounds) == 2 {
+		case k <= psis.MostK:
 			return resampled(us, weights, averaged, rng.Float64()), k, nil
+		case len(rounds) == mostRounds:
+			return nil, k, &unsoundError{k}
 		}
 		rounds = append(rounds, []*mode{weighted(us, weights, modes[0])})
 	}
@@ -90,15 +92,11 @@ func ratiosOf(rounds [][]*mode, us [][]float64, fs []float64) (logs []float64) {
 	return logs
 }
 
-// truncated returns weights that sum to 1, none of which was above √n times their mean (Ionides,
-// Journal of Computational and Graphical Statistics 17 (2008), 295), so that no draw takes all.
-func truncated(logs []float64) []float64 {
-	w, total := make([]float64, len(logs)), floats.LogSumExp(logs)
-	for i, l := range logs {
-		w[i] = math.Exp(min(l-total, -0.5*math.Log(float64(len(logs)))))
-	}
-	floats.Scale(1/floats.Sum(w), w)
-	return w
+// unsoundError says that the weights of draws are not sound, so that an average over them could be far off.
+type unsoundError struct{ k float64 }
+
+func (e *unsoundError) Error() string {
+	return fmt.Sprintf("their weights are not sound (k-hat %.2f, above %g)", e.k, psis.MostK)
 }
 
 // weighted returns a distribution with the mean of weighted points. Its covariance is a sum of

@@ -63,19 +63,16 @@ func (r *Report) JudgedOn(evidence []Evidence) *Verdict {
 	return v
 }
 
-// roughDraws warns of draws of the parameters whose weights say that they are not the posterior's.
+// roughDraws warns of draws of the parameters that are not the posterior's.
 func roughDraws(r *Report) string {
-	p := r.Posterior
-	if p != nil && p.Method == problem.HMC {
+	switch p := r.Posterior; {
+	case p != nil && p.Method == problem.HMC:
 		return apart(p)
-	}
-	switch {
-	case p == nil || p.ParetoK == nil || *p.ParetoK <= psis.MostK:
+	case p == nil || p.Method != problem.Laplace || p.ParetoK == nil || *p.ParetoK <= psis.MostK: // auto takes no others
 		return ""
-	case p.Method == problem.Laplace:
+	default:
 		return fmt.Sprintf("the normal distribution of laplace is not close to the posterior (k-hat of the importance ratios is %.2f, above %g): do not trust its intervals of the parameters", *p.ParetoK, psis.MostK)
 	}
-	return fmt.Sprintf("the draws of the parameters, over which predictions average, are rough (k-hat of their weights is %.2f, above %g)", *p.ParetoK, psis.MostK)
 }
 
 // mostRHat is the R-hat from which chains have not drawn from one distribution.

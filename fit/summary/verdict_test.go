@@ -85,10 +85,6 @@ func TestJudge(t *testing.T) {
 			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 2, RMSEStandardized: 0.2, Coverage95: 0.95, Far: 2}}
 			r.ObjectiveName = "nlml"
 		}, Good, "good: ", "", "2 rows are far from the prediction: option robust=true"},
-		"rough draws": {func(r *Report) {
-			k := 4.41
-			r.Posterior = &PosteriorReport{Method: problem.AutoPosterior, ParetoK: &k}
-		}, Good, "good: ", "rough (k-hat of their weights is 4.41, above 0.7)", "posterior=hmc"},
 		"chains apart": {func(r *Report) {
 			h := 1.74
 			r.Posterior = &PosteriorReport{Method: problem.HMC, Parameters: map[string]sampler.DrawSummary{"period": {RHat: &h}}}

@@ -24,26 +24,56 @@ const equal = 1e-6
 // largest fifth, or 3√n of n if that is less. K is 0 if the tail is one value, and NaN if all ratios
 // are 0 or fewer than 5 make the tail.
 func K(logRatios []float64) float64 {
-	sorted := slices.Sorted(slices.Values(logRatios))
-	n := len(sorted)
+	_, k := Smoothed(logRatios)
+	return k
+}
+
+// Smoothed returns weights that sum to 1 for importance ratios, as [K] takes them, and k̂. The ratios of the tail are
+// replaced, in their order, by quantiles of the distribution that fits them, up to the largest ratio (the paper's
+// section 2.2). Without a tail they stay.
+func Smoothed(logRatios []float64) (weights []float64, k float64) {
+	n := len(logRatios)
+	order := make([]int, n)
+	sorted := slices.Clone(logRatios)
+	floats.ArgsortStable(sorted, order)
 	tail := int(math.Ceil(min(float64(n)/5, 3*math.Sqrt(float64(n)))))
 	if tail < leastTail || math.IsInf(sorted[n-1], -1) {
-		return math.NaN()
+		return nil, math.NaN()
 	}
 	largest, cut := sorted[n-1], sorted[n-1-tail]
-	if largest-cut < equal {
-		return 0
+	weights = make([]float64, n)
+	for i, v := range logRatios {
+		weights[i] = math.Exp(v - largest)
 	}
+	if largest-cut >= equal {
+		k = smoothTail(weights, order[n-tail:], math.Exp(cut-largest))
+	}
+	floats.Scale(1/floats.Sum(weights), weights)
+	return weights, k
+}
+
+// smoothTail replaces the weights at positions tail, which ascend, where they exceed cut. It returns k̂, NaN if too few do.
+func smoothTail(weights []float64, tail []int, cut float64) float64 {
 	var above []float64
-	for _, v := range sorted[n-tail:] {
-		if d := math.Exp(v-largest) - math.Exp(cut-largest); d > 0 {
-			above = append(above, d)
+	var at []int
+	for _, i := range tail {
+		if d := weights[i] - cut; d > 0 {
+			above, at = append(above, d), append(at, i)
 		}
 	}
 	if len(above) < leastTail {
 		return math.NaN()
 	}
-	return Shape(above)
+	k, scale := fit(above)
+	for j, i := range at {
+		p := (float64(j) + 0.5) / float64(len(at))
+		quantile := -scale * math.Log1p(-p)
+		if k != 0 {
+			quantile = scale * math.Expm1(-k*math.Log1p(-p)) / k
+		}
+		weights[i] = min(cut+quantile, 1)
+	}
+	return k
 }
 
 // The prior of a shape, which matters for short tails: weight draws of the value mean (appendix C of
@@ -55,6 +85,12 @@ const priorWeight, priorMean = 10, 0.5
 // estimation method for the generalized Pareto distribution, Technometrics 51 (2009), 316–325, whose
 // k has the other sign), and a weak prior. The excesses are positive and ascend.
 func Shape(excesses []float64) float64 {
+	k, _ := fit(excesses)
+	return k
+}
+
+// fit returns the shape k and the scale σ.
+func fit(excesses []float64) (k, scale float64) {
 	n := len(excesses)
 	quarter, largest := excesses[int(float64(n)/4+0.5)-1], excesses[n-1]
 	at := func(b float64) float64 { // the shape of greatest likelihood for b = −k/σ
@@ -75,5 +111,6 @@ func Shape(excesses []float64) float64 {
 	for j, l := range logs {
 		mean += b[j] * math.Exp(l-total)
 	}
-	return (float64(n)*at(mean) + priorWeight*priorMean) / (float64(n) + priorWeight)
+	k = at(mean)
+	return (float64(n)*k + priorWeight*priorMean) / (float64(n) + priorWeight), -k / mean
 }

@@ -3,8 +3,10 @@ package psis
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/internal/testcheck"
@@ -35,6 +37,32 @@ func TestReference(t *testing.T) {
 	}
 	for k, want := range map[float64]float64{-0.5: -0.3789366983659197, 0.3: 0.32899659821571575, 1: 0.9433839032525803} {
 		testcheck.Within(t, Shape(quantiles(100, func(u float64) float64 { return (math.Pow(1-u, -k) - 1) / k })), want, tolerance, "shape of %v", k)
+	}
+}
+
+// TestSmoothed compares the first weight, the two at the end of the body and two of the tail with exp of az.psislw(x, reff=1.0).
+func TestSmoothed(t *testing.T) {
+	at := []int{0, 159, 160, 190, 199}
+	for _, c := range []struct {
+		name string
+		log  func(u float64) float64
+		want []float64
+	}{
+		{"Pareto 0.9", func(u float64) float64 { return -0.9 * math.Log(1-u) }, []float64{0.001070611348522297, 0.004496462043835892, 0.004550077950801549, 0.015820220865976217, 0.16901456464195302}},
+		{"lognormal 2", func(u float64) float64 { return 2 * distuv.UnitNormal.Quantile(u) }, []float64{2.9075082238404727e-06, 0.004216722342440306, 0.0043018761347944825, 0.02102080537416258, 0.20572703921189195}},
+	} {
+		logs := quantiles(200, c.log)
+		weights, _ := Smoothed(logs)
+		slices.Reverse(logs) // weights stay with their ratios
+		reversed, _ := Smoothed(logs)
+		for k, i := range at {
+			testcheck.Within(t, weights[i], c.want[k], 1e-9, "%s: weight %d", c.name, i)
+			testcheck.Within(t, reversed[199-i], c.want[k], 1e-9, "%s reversed: weight %d", c.name, i)
+		}
+		testcheck.Within(t, floats.Sum(weights), 1, 1e-12, "%s: sum", c.name)
+	}
+	if weights, k := Smoothed(make([]float64, 50)); k != 0 || weights[7] != 0.02 {
+		t.Errorf("equal ratios: weight %v, k̂ %v", weights[7], k)
 	}
 }
 
