@@ -280,6 +280,7 @@ func (c *closing) drawPosterior(ctx context.Context) error {
 		return nil
 	}
 	p := newPosterior(j, c.result.X, c.log)
+	p.keepNoise(r.Interpolation)
 	d, err := p.sample(ctx, c.w.Backends[0], c.s, c.result.Optima)
 	switch {
 	case problem.IsCancelled(err):

@@ -11,6 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
@@ -26,6 +27,8 @@ type posterior struct {
 	log *journal.Journal
 	// power is the power of the likelihood in the posterior.
 	power float64
+	// withoutNoise says that the targets are exact, so that draws keep the noise variance.
+	withoutNoise bool
 }
 
 // space relates vectors u to the objective's vectors.
@@ -69,12 +72,6 @@ const (
 // JASA 114 (2019), 1113), the more so with more rows, because the model's error stays.
 func autoPower(rows int) float64 { return max(0.3, min(0.7, math.Sqrt(10/float64(rows)))) }
 
-// exact reports whether targets are without noise as far as a fit can tell: its noise variance is at the default lower
-// bound. Draws for averages then keep it.
-func (p *posterior) exact(q *problem.Parameter, z float64) bool {
-	return p.job.Options.Posterior == problem.AutoPosterior && q.Group == graph.NoiseVariance && z <= q.Z(q.Lower)+1e-6
-}
-
 // newPosterior returns the run for a job whose fit ended at z.
 func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) *posterior {
 	defaults := problem.DefaultParameters(j.Sample, j.Model)
@@ -83,7 +80,7 @@ func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) *posterior {
 		p.power = autoPower(j.N())
 	}
 	for i, q := range j.Params.Free {
-		if q.Fixed || p.exact(q, z[i]) {
+		if q.Fixed {
 			continue
 		}
 		c := coordinate{index: i, name: q.Name, group: q.Group, log: q.Log, natural: q.Natural, lo: math.Inf(-1), hi: math.Inf(1)}
@@ -113,6 +110,16 @@ func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) *posterior {
 		p.free = append(p.free, c)
 	}
 	return p
+}
+
+// keepNoise makes draws for averages keep the noise variance if targets are exact as far as a fit can tell: it is at its
+// lower bound, and the interpolator predicts rows that are left out.
+func (p *posterior) keepNoise(i *summary.Interpolation) {
+	if p.job.Options.Posterior != problem.AutoPosterior || i == nil || !i.AtBound || i.LeaveOneOut == nil || i.Degenerate {
+		return
+	}
+	p.withoutNoise = true
+	p.free = slices.DeleteFunc(p.free, func(c coordinate) bool { return c.group == graph.NoiseVariance })
 }
 
 // z returns the value for u, its derivative, the logarithm of the derivative, and the

@@ -10,8 +10,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/device"
 	"gpfit/fit/internal/psis"
 	"gpfit/fit/tuning"
+	"gpfit/graph"
 )
 
 // Option posterior auto draws by importance resampling (Gelman et al., Bayesian Data Analysis, 3rd
@@ -29,7 +31,8 @@ const (
 	shrinkage = 0.3
 )
 
-// weigh returns draws by importance resampling, and k̂ of the ratios. Without sound weights the error is an [*unsoundError].
+// weigh returns draws by importance resampling, and k̂ of the ratios. Without sound weights the error is
+// an [*unsoundError], and a [*missesError] if the optimum predicts better.
 func (p *posterior) weigh(ctx context.Context, s *tuning.Placement, modes []*mode) ([][]float64, float64, error) {
 	rng := rand.New(rand.NewPCG(p.job.Options.Settings.Seed, 0x6175746f))
 	ev := p.oracle(s, "weights")
@@ -51,12 +54,68 @@ func (p *posterior) weigh(ctx context.Context, s *tuning.Placement, modes []*mod
 		case math.IsNaN(k):
 			return nil, 0, errors.New("their density is not defined around its mode")
 		case k <= psis.MostK:
-			return resampled(us, weights, averaged, rng.Float64()), k, nil
+			drawn := resampled(us, weights, averaged, rng.Float64())
+			if p.withoutNoise {
+				return drawn, k, p.compare(ctx, s, drawn)
+			}
+			return drawn, k, nil
 		case len(rounds) == mostRounds:
 			return nil, k, &unsoundError{k}
 		}
 		rounds = append(rounds, []*mode{weighted(us, weights, modes[0])})
 	}
+}
+
+// The leave-one-out error of an average may be timesMore times the optimum's, and a share of shareMore of the targets'
+// standard deviation above that.
+const (
+	timesMore = 3
+	shareMore = 0.02
+)
+
+// missesError says that averages over draws predict left-out rows worse than the optimum, with the errors of both in
+// standard deviations of the target.
+type missesError struct{ average, optimum float64 }
+
+func (e *missesError) Error() string {
+	return fmt.Sprintf("the average would miss left-out rows by %.2g standard deviations of the target, and the optimum does by %.2g", e.average, e.optimum)
+}
+
+// compare returns a [*missesError] if averages over draws miss left-out rows more than the optimum. Targets with noise
+// need no such comparison: their optimum hardly predicts better, and its intervals are worse. Without leave-one-out scores
+// there is nothing to compare.
+func (p *posterior) compare(ctx context.Context, s *tuning.Placement, drawn [][]float64) error {
+	optimum, err := leftOutErrors(ctx, s, p.rest)
+	average := make([]float64, len(optimum))
+	for _, u := range drawn {
+		var one []float64
+		if one, err = leftOutErrors(ctx, s, p.vector(u)); one == nil || err != nil {
+			return err
+		}
+		floats.AddScaled(average, 1/float64(len(drawn)), one)
+	}
+	if optimum == nil || err != nil {
+		return err
+	}
+	scale := math.Sqrt(float64(len(optimum))) * deviation(p.job.Prepared)
+	e := &missesError{floats.Norm(average, 2) / scale, floats.Norm(optimum, 2) / scale}
+	if e.average > timesMore*e.optimum+shareMore {
+		return e
+	}
+	return nil
+}
+
+// leftOutErrors returns the errors of predictions of each row from the others at z, nil if they are not defined or the
+// method has none.
+func leftOutErrors(ctx context.Context, s *tuning.Placement, z []float64) ([]float64, error) {
+	_, left, err := s.LeaveOut(ctx, z)
+	_, leverage := errors.AsType[*graph.LeverageError](err)
+	_, unsupported := errors.AsType[*device.UnsupportedError](err)
+	_, undefined := errors.AsType[*device.NotPDError](err)
+	if leverage || unsupported || undefined {
+		return nil, nil
+	}
+	return left.Errors, err
 }
 
 // distant returns a draw from the t distribution around the mode.
