@@ -30,6 +30,46 @@ func skewness(y []float64) float64 {
 	return (high - 2*middle + low) / max(high-low, math.SmallestNonzeroFloat64)
 }
 
+// A design has few levels if no column has more than mostLevels, and the rows fill a share of filledLevels of all
+// their combinations.
+const (
+	mostLevels   = 15
+	filledLevels = 0.5
+)
+
+// fewLevels returns the largest number of levels of a design of two and more columns that has few, 0 for others. Between
+// categories, which are columns of 0 and 1, there is nothing.
+func fewLevels(s *problem.Sample) (most int) {
+	combinations, varied := 1.0, 0
+	categories := s.Data.Encoding != nil && !s.Data.Encoding.Plain()
+	for c, feature := range s.Columns {
+		levels := []float64{}
+		for _, held := range []bool{false, true} {
+			all, i, stride := s.X, c, s.D()
+			if held {
+				all, i, stride = s.TestX, feature, s.Data.D
+			}
+			for ; i < len(all); i += stride {
+				if slices.Contains(levels, all[i]) {
+					continue
+				}
+				if levels = append(levels, all[i]); len(levels) > mostLevels {
+					return 0
+				}
+			}
+		}
+		if slices.Sort(levels); !categories || !slices.Equal(levels, []float64{0, 1}) {
+			varied++
+			combinations *= float64(len(levels))
+			most = max(most, len(levels))
+		}
+	}
+	if varied < 2 || float64(s.N()) < filledLevels*combinations {
+		return 0
+	}
+	return most
+}
+
 // newReport reports the session's last evaluation.
 func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	j, terms := s.Job, s.Objective.Terms()
@@ -55,6 +95,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	if y, o := j.Sample.Y, j.Options; j.Sample.T() == 1 && o.TargetTransform == "" && j.Sample.Data.NoiseVariance == nil {
 		r.Skewed = slices.Min(y) > 0 && skewness(y) > manySkewed
 	}
+	r.Levels = fewLevels(j.Sample)
 	values := j.Params.Values(e.z)
 	if e.grad != nil {
 		r.GradientLog = map[string]float64{}

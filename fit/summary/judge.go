@@ -59,6 +59,11 @@ func (r *Report) JudgedOn(evidence []Evidence) *Verdict {
 	if text := roughDraws(r); text != "" {
 		add(Good, text)
 	}
+	if r.Levels > 0 && v.Level != Poor && v.Level != Unknown {
+		v.Headline = fmt.Sprintf("%s: between the levels of the columns, %d at most, predictions are untested; %s", Unknown, r.Levels, strings.TrimPrefix(v.Headline, string(v.Level)+": "))
+		v.Level = Unknown
+		v.Warnings = append(v.Warnings, "the rows are a grid of few levels, and scores of its rows say nothing about values between the levels: score rows that lie there (option split-mask)")
+	}
 	v.Next = nextStep(r, v, evidence)
 	return v
 }
@@ -257,7 +262,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("draw the parameters from the posterior itself", "posterior", string(problem.HMC))
 	case chance:
 		return advise("look for a better optimum from more starts", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
-	case (v.Level == Unknown || onlyLeftOut(evidence)) && holdoutNext*float64(r.N+held) >= LeastRows:
+	case r.Levels == 0 && (v.Level == Unknown || onlyLeftOut(evidence)) && holdoutNext*float64(r.N+held) >= LeastRows:
 		return advise("score rows that the fit has not seen, which is a harder test", "holdout", fmt.Sprint(holdoutNext))
 	}
 	return nil

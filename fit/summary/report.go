@@ -122,6 +122,9 @@ type Report struct {
 	Isotropic bool `json:"isotropic,omitempty"`
 	// Skewed says that the target, without a transform, is positive and has a long tail above.
 	Skewed bool `json:"skewed,omitempty"`
+	// Levels is the largest number of values of a column if the rows, with the held-out ones, are a grid of few such
+	// levels, 0 otherwise.
+	Levels int `json:"levels,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
 	Relevance []ColumnRelevance `json:"relevance,omitempty"`
 	Warnings  []string          `json:"warnings"`

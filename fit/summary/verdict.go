@@ -13,8 +13,8 @@ import (
 // Level grades a model by its scores.
 type Level string
 
-// The values of Level. Good has no fault in its scores; Poor predicts no better than the mean, or its
-// intervals hold far too few rows; Unknown has no scores.
+// The values of Level. Good explains most of the target's variance and has no fault in its scores; Poor predicts no
+// better than the mean, or its intervals hold far too few rows; Unknown has no scores, or none that count.
 const (
 	Good    Level = "good"
 	Fair    Level = "fair"
@@ -130,6 +130,8 @@ const (
 	// meanNLPD is the NLPD, in units of the targets' standard deviation, of a normal distribution
 	// with their mean and standard deviation: ½ log 2πe.
 	meanNLPD = 1.4189385332046727
+	// mostError is the largest standardized RMSE of a good model, with the width of errorTail for few rows.
+	mostError, errorTail = 0.8, 0.05
 	// hardlyBetter is the standardized RMSE from which a model explains nearly nothing: it explains
 	// a tenth of the variance.
 	hardlyBetter = 0.95
@@ -170,8 +172,22 @@ func (e *Evidence) judge() *Verdict {
 	case e.NLPDStandardized >= meanNLPD && !math.IsInf(e.NLPDStandardized, 1):
 		warn(Poor, "some rows are so far outside their intervals that the density of the predictions is worse than the density of the training targets alone: the standardized NLPD is %.3g, and theirs is %.3g", e.NLPDStandardized, meanNLPD)
 	}
+	switch most := e.mostLikely(); {
+	case v.Level != Good || most <= mostError:
+	case e.RMSEStandardized > mostError:
+		warn(Fair, "the model explains %.0f %% of the variance of the target, less than a good one", 100*(1-e.RMSEStandardized*e.RMSEStandardized))
+	default:
+		warn(Fair, "%d rows are few: scores of other rows can have an error of %.2g standard deviations", e.N, most)
+	}
 	v.Headline = string(v.Level) + ": " + e.named(e.text(v.Calibration))
 	return v
+}
+
+// mostLikely returns the upper limit of the standardized RMSE of normal errors, of which n·RMSE²/σ² is χ² with n degrees
+// of freedom.
+func (e *Evidence) mostLikely() float64 {
+	n := float64(e.N)
+	return e.RMSEStandardized * math.Sqrt(n/distuv.ChiSquared{K: n}.Quantile(errorTail))
 }
 
 // calibration judges the coverage, if it is known.

@@ -42,6 +42,9 @@ func TestJudge(t *testing.T) {
 		"too wide":          {test(1000, 0.3, 1), Fair, "hold 100.0 % of these rows: underconfident", "too wide: they hold 1000 of 1000", ""},
 		"worse than mean":   {test(100, 1.2, 0.95), Poor, "12, 1.2 times the standard deviation of the target", "no better than the mean", ""},
 		"as the mean":       {test(100, 1.0005, 0.95), Poor, "the error (RMSE) is 10, as large as the standard deviation of the target; the", "no better than the mean", ""},
+		"explains little":   {test(100, 0.85, 0.95), Fair, "85 % of", "explains 28 % of the variance", ""},
+		"few rows, large":   {test(20, 0.7, 0.95), Fair, "70 % of", "20 rows are few: scores of other rows can have an error of 0.95 standard deviations", ""},
+		"enough rows":       {test(200, 0.7, 0.95), Good, "70 % of", "", ""},
 		"nearly noise":      {test(100, 0.97, 0.95), Fair, "97 % of", "nearly everything is noise", ""},
 		"far outside":       {func(r *Report) { test(100, 0.3, 0.94)(r); r.Test.NLPDStandardized = 390 }, Poor, "poor: ", "the standardized NLPD is 390, and theirs is 1.42", ""},
 		"undefined density": {func(r *Report) { test(100, 0.3, 0.95)(r); r.Test.NLPDStandardized = Number(math.Inf(1)) }, Good, "good: ", "", ""},
@@ -85,6 +88,11 @@ func TestJudge(t *testing.T) {
 			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 2, RMSEStandardized: 0.2, Coverage95: 0.95, Far: 2}}
 			r.ObjectiveName = "nlml"
 		}, Good, "good: ", "", "2 rows are far from the prediction: option robust=true"},
+		"few levels": {func(r *Report) { r.Levels = 5 }, Unknown, "unknown: between the levels of the columns, 5 at most, predictions are untested; on 200", "the rows are a grid of few levels", ""},
+		"few levels, poor": {func(r *Report) {
+			test(100, 1.2, 0.95)(r)
+			r.Levels = 5
+		}, Poor, "poor: ", "no better than the mean", ""},
 		"chains apart": {func(r *Report) {
 			h := 1.74
 			r.Posterior = &PosteriorReport{Method: problem.HMC, Parameters: map[string]sampler.DrawSummary{"period": {RHat: &h}}}
