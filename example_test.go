@@ -37,8 +37,8 @@ func Example() {
 		fmt.Printf("%.3f ± %.3f, 80 %% between %.1f and %.1f\n", p.Mean[i], p.Std[i], lower[i], upper[i])
 	}
 	// Output:
-	// 0.553 ± 0.287, 80 % between 0.3 and 0.8
-	// 0.085 ± 1.164, 80 % between -1.2 and 1.4
+	// 0.560 ± 0.225, 80 % between 0.3 and 0.8
+	// 0.117 ± 1.374, 80 % between -1.2 and 1.4
 }
 
 // A table in row-major slices may have names, held-out rows, several targets and
@@ -119,8 +119,8 @@ func ExampleFit_ownKernel() {
 	var file *gp.FileError
 	fmt.Println("without the function it cannot be loaded:", errors.As(err, &file))
 	// Output:
-	// 1.43
-	// 1.43
+	// 1.47
+	// 1.47
 	// without the function it cannot be loaded: true
 }
 

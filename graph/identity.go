@@ -25,6 +25,8 @@ type identity struct {
 	// weights is nil if no such weights are known; x are the points.
 	weights []float64
 	x       *kernel.Points
+	// unproved is the Spec's.
+	unproved bool
 	// evaluator computes the diagonal of K in variance; both are nil until needed.
 	evaluator *kernel.Evaluator
 	variance  []float64
@@ -96,11 +98,14 @@ func (s *identity) variances() []float64 {
 }
 
 // inverseTrace returns the trace of Σ⁻¹, computed from the diagonal of the adjoint.
-// The noise bounds the result in case that diagonal is wrong.
+// The noise bounds the result in case that diagonal is wrong, unless the kernel may be no covariance function.
 func (s *identity) inverseTrace(a adjoint) float64 {
 	inverse := floats.Sum(s.diag) / a.inv
 	for _, v := range s.alpha {
 		inverse += a.outer / a.inv * v * v
+	}
+	if s.unproved {
+		return math.Abs(inverse)
 	}
 	return min(math.Abs(inverse), float64(s.ws.N())/s.leastNoise())
 }

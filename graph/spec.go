@@ -54,6 +54,8 @@ type Spec struct {
 	// MaxJitter is the largest variance that may be added to the diagonal if Σ is not positive
 	// definite; 0 allows none. Terms.Jitter reports the variance added.
 	MaxJitter float64
+	// Unproved says that the kernel may be no covariance function, so that the noise bounds no eigenvalue of Σ.
+	Unproved bool
 	// Labels are for drawings ([Objective.WriteDOT]).
 	Labels Labels
 	// Device names the device of the workspace in errors.

@@ -102,7 +102,7 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
 		noisy: spec.Noise, leavesOut: spec.LeaveOneOut, device: spec.Device,
 	}
-	s.identity = identity{solver: s, weights: spec.Program.Homogeneous(spec.X), x: spec.X}
+	s.identity = identity{solver: s, weights: spec.Program.Homogeneous(spec.X), x: spec.X, unproved: spec.Unproved}
 	s.out = leftOut{solver: s, squaredError: spec.SquaredError, folds: folding{threads: spec.Threads}}
 	if spec.LeaveOneOut {
 		s.out.folds.ends = spec.Folds

@@ -190,7 +190,7 @@ func (j *Prepared) Spec() graph.Spec {
 	spec := graph.Spec{
 		Program: m.program, X: s.Points, Y: s.Targets, Transform: targetTransform(s), Mean: m.Basis, MeanFree: m.MeanFree, Noise: s.Noise, MaxJitter: j.Options.MaxJitter,
 		Derive: j.Params.derived(), LeaveOneOut: j.Options.Objective.Predictive(), SquaredError: j.Options.Objective.squaredError(),
-		Folds: s.FoldEnds(), Labels: graph.Labels{Kernel: j.KernelText(), Column: s.label, Parameter: s.Display},
+		Folds: s.FoldEnds(), Unproved: kernel.Unproved(m.expr), Labels: graph.Labels{Kernel: j.KernelText(), Column: s.label, Parameter: s.Display},
 	}
 	if len(j.Params.Priors) > 0 {
 		spec.Prior = graph.NegLogPrior(j.Params.indexedPriors())
