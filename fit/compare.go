@@ -122,7 +122,7 @@ func (r *selection) round(number int, kernels []candidateExpr) error {
 		}
 		candidate.Round = number
 		r.candidates, r.expressions = append(r.candidates, candidate), append(r.expressions, c)
-		if outcome != nil && (r.best < 0 || r.score(candidate) < r.score(r.candidates[r.best])) {
+		if outcome != nil && (r.best < 0 || r.better(candidate, r.candidates[r.best])) {
 			r.best, r.outcome = len(r.candidates)-1, outcome
 		}
 	}
@@ -159,6 +159,14 @@ func (r *selection) choose() error {
 		r.candidates = append(r.candidates, Candidate{Kernel: m.Kernel, Mean: m.Mean, Parameters: m.Parameters, NLML: &nlml, BIC: &m.BIC, Status: fmt.Sprintf("compared on %d rows", choice.Rows)})
 	}
 	return nil
+}
+
+// better reports whether a candidate is better than another one by the score. A poor one is not better than others.
+func (r *selection) better(c, than Candidate) bool {
+	if poor := c.Verdict == summary.Poor; poor != (than.Verdict == summary.Poor) {
+		return !poor
+	}
+	return r.score(c) < r.score(than)
 }
 
 // score returns the score that decides about a candidate, +Inf if it is undefined.
@@ -222,6 +230,7 @@ func (r *selection) fit(job *tuning.Job) (Candidate, *Outcome, error) {
 		c.LOO = &loo.Sum
 	}
 	c.CVStandardized, c.CVStdError = summary.Finite(float64(cv.NLPDStandardized)), summary.Finite(float64(cv.NLPDStdError))
+	c.Verdict = rep.Verdict.Level
 	c.Status, c.Evaluations, c.Test = rep.Status, rep.Evaluations, rep.Test
 	c.Seconds = time.Since(began).Seconds()
 	return c, outcome, nil

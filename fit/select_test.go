@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
@@ -270,5 +271,22 @@ func TestNeighbours(t *testing.T) {
 	}
 	if got := texts("constant + rbf", 3, "constant"); slices.Contains(got, "constant + constant + rbf") {
 		t.Errorf("two constants: %q", got)
+	}
+}
+
+// TestSelectPoor checks that a kernel which cross-validation finds poor is not better than others, and has no star if
+// all are.
+func TestSelectPoor(t *testing.T) {
+	low, high := 1.0, 2.0
+	r := &selection{settings: SelectOptions{Score: ByNLML}}
+	poor, fair := Candidate{NLML: &low, Verdict: summary.Poor}, Candidate{NLML: &high, Verdict: summary.Fair}
+	if r.better(poor, fair) || !r.better(fair, poor) || !r.better(poor, Candidate{NLML: &high, Verdict: summary.Poor}) {
+		t.Error("a poor candidate is better")
+	}
+	noise := drawn(2, 9, 40, "x y", func(_ int, uniform, normal random) []float64 { return []float64{uniform(), normal()} })
+	s := mustSelect(t, noise, problem.Options{Mean: "constant", Fix: []problem.Assignment{{Name: "noise_variance", Value: 1e-3, Given: true}}},
+		SelectOptions{Kernels: []string{"rbf(lengthscale=0.05)", "matern52(lengthscale=0.05)"}, Score: ByBIC, CrossValidation: problem.CrossValidation{Folds: 4, Seed: 1}})
+	if text := s.Text(); s.Candidates[s.Best].Verdict != summary.Poor || strings.Contains(text, "*  ") || !strings.Contains(text, "no kernel is starred: cross-validation finds all of them poor") {
+		t.Errorf("verdict %s\n%s", s.Candidates[s.Best].Verdict, text)
 	}
 }

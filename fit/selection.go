@@ -96,7 +96,8 @@ type Selection struct {
 	SchemaVersion int    `json:"schema_version"`
 	N             int    `json:"n"`
 	D             int    `json:"d"`
-	// Score is the score that decided. Best is the index of the best candidate.
+	// Score is the score that decided. Best is the index of the best candidate; one whose verdict is poor is the best
+	// only if all are.
 	Score      SelectionScore `json:"score"`
 	Candidates []Candidate    `json:"candidates"`
 	Best       int            `json:"best"`
@@ -131,9 +132,11 @@ type Candidate struct {
 	CVStdError     *float64            `json:"cv_nlpd_std_error"`
 	Test           *summary.TestScores `json:"test,omitempty"`
 	Status         string              `json:"status"`
-	Error          string              `json:"error,omitempty"`
-	Evaluations    summary.Counts      `json:"evaluations"`
-	Seconds        float64             `json:"seconds"`
+	// Verdict is the level of the verdict on the cross-validation.
+	Verdict     summary.Level  `json:"verdict,omitempty"`
+	Error       string         `json:"error,omitempty"`
+	Evaluations summary.Counts `json:"evaluations"`
+	Seconds     float64        `json:"seconds"`
 }
 
 //go:embed selection.tmpl
