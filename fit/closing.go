@@ -49,7 +49,7 @@ func (c *closing) settle(ctx context.Context) (*Outcome, error) {
 	c.s.WarnCondition(ctx)
 	c.s.WarnGradient(c.result.Gradient)
 	model := c.s.Model(c.result.X, c.result.Status.String())
-	if err := c.doubt(model.Theta); err != nil {
+	if err := c.doubt(ctx, model); err != nil {
 		return nil, err
 	}
 	if columns := exactColumns(c.w.Job.Prepared, model); columns != nil {
@@ -83,11 +83,14 @@ func exactColumns(j *problem.Prepared, m *gp.Model) (columns []string) {
 	return columns
 }
 
-// doubt returns an error if a formula is no covariance function at the parameters found and the
-// factor there has no correct digit, so that its weights mean nothing. If it has some, doubt warns.
-func (c *closing) doubt(theta []float64) error {
-	none := c.w.Job.DisproofAt(theta)
+// doubt returns an error if the weights of a model do not solve its equations up to rounding, or if a formula is no
+// covariance function at the parameters found and the factor there has no correct digit. If it has some, doubt warns.
+func (c *closing) doubt(ctx context.Context, m *gp.Model) error {
+	none := c.w.Job.DisproofAt(m.Theta)
 	if none == nil {
+		if wrong, ok := errors.AsType[*gp.FileError](m.CheckWeights(ctx)); ok {
+			return fmt.Errorf("rounding leaves no digits of the model, which is not written: %s; a floor of the noise leaves more (option noise-floor)", wrong.Msg)
+		}
 		return nil
 	}
 	const cure = "give its parameters bounds, or fix them, or use another formula"

@@ -86,6 +86,20 @@ func Check(ctx context.Context, path string, divide func(device.State, *kernel.P
 	return out, nil
 }
 
+// CheckWeights compares Σα with the targets, less the mean function, in some of the training rows, as [Check] does. The
+// error, a [*FileError] without a path, says where they differ by more than rounding. A model of local experts has
+// weights of each, and is not checked.
+func (m *Model) CheckWeights(ctx context.Context) error {
+	if m.State.Method != "" {
+		return nil
+	}
+	c, err := newChecker(m, "")
+	if err != nil {
+		return err
+	}
+	return c.weights(ctx, matrixrows.All(m.N()), spread(m.N(), max(checkedPairs/m.N(), fewestRows)))
+}
+
 // spread returns count numbers from 0 to n−1, ascending, with the first and the last.
 func spread(n, count int) []int {
 	if count >= n {

@@ -80,16 +80,10 @@ func smoothTail(weights []float64, tail []int, cut float64) float64 {
 // the paper).
 const priorWeight, priorMean = 10, 0.5
 
-// Shape returns the shape k of a generalized Pareto distribution with the density
+// fit returns the shape k and the scale σ of a generalized Pareto distribution with the density
 // (1 + kx/σ)^(−1/k − 1)/σ, by the empirical Bayes estimate of Zhang & Stephens (A new and efficient
 // estimation method for the generalized Pareto distribution, Technometrics 51 (2009), 316–325, whose
 // k has the other sign), and a weak prior. The excesses are positive and ascend.
-func Shape(excesses []float64) float64 {
-	k, _ := fit(excesses)
-	return k
-}
-
-// fit returns the shape k and the scale σ.
 func fit(excesses []float64) (k, scale float64) {
 	n := len(excesses)
 	quarter, largest := excesses[int(float64(n)/4+0.5)-1], excesses[n-1]
