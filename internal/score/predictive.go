@@ -3,6 +3,7 @@
 package score
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
@@ -16,6 +17,8 @@ type Normal struct {
 	Mean, Std float64
 	// Of is the transform; nil without.
 	Of *transform.Map
+	// Weight is its weight in a mixture; 0 counts as 1.
+	Weight float64
 }
 
 // LogRootTwoPi is ½ log 2π.
@@ -73,12 +76,24 @@ const Z95 = 1.959963984540054
 // given probability, for example 1.96 for 0.95.
 func CentralQuantile(probability float64) float64 { return math.Sqrt2 * math.Erfinv(probability) }
 
+// weight returns the weight in a mixture.
+func (d Normal) weight() float64 { return cmp.Or(d.Weight, 1) }
+
 // Predictive is the predictive density of an observation: a normal distribution, or the mixture
-// of several with equal weights, one for each draw of the parameters (Gelman et al. 2013,
-// Bayesian data analysis, eq. 1.4 with the integral as an average over draws).
+// of several, one for each draw of the parameters (Gelman et al. 2013,
+// Bayesian data analysis, eq. 1.4 with the integral as an average over draws), and of observations that
+// fit and that do not.
 type Predictive []Normal
 
-// NegLog returns −log (1/K Σ_k N(y; μ_k, σ_k²)), without underflow (log-sum-exp: Blanchard,
+// total returns the sum of the weights.
+func (d Predictive) total() (sum float64) {
+	for _, part := range d {
+		sum += part.weight()
+	}
+	return sum
+}
+
+// NegLog returns −log (Σ_k w_k N(y; μ_k, σ_k²) / Σ_k w_k), without underflow (log-sum-exp: Blanchard,
 // Higham & Higham 2021, Accurately computing the log-sum-exp and softmax functions, eq. 1.3).
 func (d Predictive) NegLog(y float64) float64 {
 	if len(d) == 1 {
@@ -93,9 +108,9 @@ func (d Predictive) NegLog(y float64) float64 {
 	}
 	sum := 0.0
 	for _, part := range d {
-		sum += math.Exp(least - part.NegLog(y))
+		sum += part.weight() * math.Exp(least-part.NegLog(y))
 	}
-	return least - math.Log(sum/float64(len(d)))
+	return least - math.Log(sum/d.total())
 }
 
 // Interval returns the bounds of the central interval that holds an observation with the
@@ -113,17 +128,20 @@ func (d Predictive) Interval(probability float64) (lower, upper float64) {
 // Numerical recipes, section 9.4).
 func (d Predictive) quantile(probability float64) float64 {
 	z := math.Sqrt2 * math.Erfinv(2*probability-1)
-	low, high := math.Inf(1), math.Inf(-1)
+	low, high, narrow := math.Inf(1), math.Inf(-1), math.Inf(1)
 	for _, part := range d {
 		q := part.quantile(z)
 		low, high = min(low, q), max(high, q)
+		if part.Weight > 0 { // one of the parts may be far wider than the others
+			narrow = min(narrow, math.Abs(q-part.quantile(0)))
+		}
 	}
 	const near = 1e-9 // of the bracket, from where the next step would be below rounding
-	width, y := high-low, low+(high-low)/2
+	width, y, total := min(high-low, narrow), low+(high-low)/2, d.total()
 	for range 200 {
-		excess, slope := d.tail(y, 1)-probability*float64(len(d)), 0.0
+		excess, slope := d.tail(y, 1)-probability*total, 0.0
 		for _, part := range d {
-			slope += math.Exp(-part.NegLog(y))
+			slope += part.weight() * math.Exp(-part.NegLog(y))
 		}
 		if excess < 0 {
 			low = y
@@ -143,11 +161,11 @@ func (d Predictive) quantile(probability float64) float64 {
 	return y
 }
 
-// tail returns the sum over the parts of the probability below y, or above it if side is −1.
+// tail returns the weighted sum over the parts of the probability below y, or above it if side is −1.
 func (d Predictive) tail(y, side float64) float64 {
 	sum := 0.0
 	for _, part := range d {
-		sum += 0.5 * math.Erfc(side*(part.Mean-part.value(y))/(part.Std*math.Sqrt2))
+		sum += part.weight() * 0.5 * math.Erfc(side*(part.Mean-part.value(y))/(part.Std*math.Sqrt2))
 	}
 	return sum
 }
@@ -160,8 +178,8 @@ func (d Predictive) Standardized(y float64) float64 {
 	if len(d) == 1 {
 		return d[0].standardized(y)
 	}
-	n := float64(len(d))
-	below, above := d.tail(y, 1)/n, d.tail(y, -1)/n
+	total := d.total()
+	below, above := d.tail(y, 1)/total, d.tail(y, -1)/total
 	switch least := min(below, above); {
 	case least > 0 && below <= above:
 		return mathext.NormalQuantile(below)

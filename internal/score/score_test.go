@@ -18,6 +18,20 @@ var mixtures = map[string]Predictive{
 	"close":  {{Mean: 0, Std: 1}, {Mean: 0.1, Std: 1.2}, {Mean: -0.2, Std: 0.9}},
 	"far":    {{Mean: -50, Std: 0.1}, {Mean: 3, Std: 2}, {Mean: 80, Std: 1e-3}},
 	"narrow": {{Mean: 5, Std: 1e-8}, {Mean: 5, Std: 3}},
+	"unlike": {{Mean: 1, Std: 0.5, Weight: 0.93}, {Mean: 1, Std: 4e9, Weight: 0.07}},
+	"rare":   {{Mean: 1, Std: 0.5, Weight: 9.7}, {Mean: 1, Std: 1e12, Weight: 0.3}},
+}
+
+// share returns the share of a part in a mixture.
+func share(d Predictive, of Normal) float64 {
+	total := 0.0
+	for _, part := range d {
+		total += part.Weight
+	}
+	if total == 0 {
+		return 1 / float64(len(d))
+	}
+	return of.Weight / total
 }
 
 // bigDensity returns the density of a mixture at y with 400 bits.
@@ -27,7 +41,7 @@ func bigDensity(d Predictive, y float64) *big.Float {
 		z := new(big.Float).SetPrec(400).Sub(big.NewFloat(y), big.NewFloat(part.Mean))
 		z.Quo(z, big.NewFloat(part.Std))
 		e := bigExp(z.Mul(z, z).Mul(z, big.NewFloat(-0.5)))
-		sum.Add(sum, e.Quo(e, big.NewFloat(part.Std*float64(len(d)))))
+		sum.Add(sum, e.Quo(e, new(big.Float).Quo(big.NewFloat(part.Std), big.NewFloat(share(d, part)))))
 	}
 	return sum.Quo(sum, big.NewFloat(math.Sqrt(2*math.Pi)))
 }
@@ -79,7 +93,7 @@ func TestInterval(t *testing.T) {
 	const tol = 1e-9 // of probabilities
 	below := func(d Predictive, y float64) (p float64) {
 		for _, part := range d {
-			p += distuv.Normal{Mu: part.Mean, Sigma: part.Std}.CDF(y) / float64(len(d))
+			p += distuv.Normal{Mu: part.Mean, Sigma: part.Std}.CDF(y) * share(d, part)
 		}
 		return p
 	}
@@ -91,14 +105,15 @@ func TestInterval(t *testing.T) {
 				testcheck.Within(t, below(d, upper), (1+p)/2, tol, "%s: probability below the upper bound of %v", name, p)
 			}
 			z := CentralQuantile(p)
-			for _, y := range []float64{lower - 1e-6, lower + 1e-6, upper - 1e-6, upper + 1e-6} {
+			down, up := 1e-6*max(1, math.Abs(lower)), 1e-6*max(1, math.Abs(upper))
+			for _, y := range []float64{lower - down, lower + down, upper - up, upper + up} {
 				if in := math.Abs(d.Standardized(y)) <= z; in != (y >= lower && y <= upper) {
 					t.Errorf("%s: %v is in the interval of %v: %v", name, y, p, in)
 				}
 			}
 		}
 		testcheck.Within(t, d.Standardized(1.5), distuv.UnitNormal.Quantile(below(d, 1.5)), 1e-8, "%s: standardized", name)
-		if z := d.Standardized(1e6); !(z > 100) || math.IsInf(z, 0) {
+		if z := d.Standardized(1e15); !(z > 100) || math.IsInf(z, 0) {
 			t.Errorf("%s: far out %v", name, z)
 		}
 	}
