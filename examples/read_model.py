@@ -30,8 +30,8 @@ def load(path):
         with open(path, encoding="utf-8") as file:
             model = json.load(file)
         model.update({name: np.array(model[name], dtype=float) for name in ARRAYS if name in model})
-    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2, 3, 4):
-        sys.exit(f"{path}: not a gpfit export of schema version 1 to 4")
+    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2, 3, 4, 5):
+        sys.exit(f"{path}: not a gpfit export of schema version 1 to 5")
     return model
 
 
@@ -183,8 +183,9 @@ def uncertainty(basis, solved, r):
 
 
 def original(model, mean, latent, noise):
-    """Return a prediction in original units."""
-    s = model["scaling"]
+    """Return a prediction in original units. A share of the observations may have more noise."""
+    s, z = model["scaling"], model["noise"]
+    noise = noise + z.get("outlying_share", 0.0) * z.get("outlying_variance", 0.0)
     return mean * s["y_scale"] + s["y_mean"], np.sqrt(latent + noise) * s["y_scale"], np.sqrt(latent) * s["y_scale"]
 
 

@@ -300,7 +300,7 @@ func robustReport(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 	if err != nil {
 		return nil, err
 	}
-	out := &summary.RobustReport{NegLogPrior: pursuit.NegLogPrior(len(rows), from.N()), Rows: []summary.OutlyingRow{}}
+	out := &summary.RobustReport{NegLogPrior: pursuit.NegLogPrior(len(rows), from.N()), Share: pursuit.Share(len(rows), from.N()), Rows: []summary.OutlyingRow{}}
 	numbers := from.RowNumbers()
 	noise, _ := estimatedNoise(s.Job.Prepared, nil, z) // a part of the difference, which cancels if the row is very far off
 	for k, i := range rows {
@@ -312,7 +312,7 @@ func robustReport(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 		for _, alpha := range r.Alpha {
 			row.Deviations = append(row.Deviations, alpha[k]/kappa/math.Sqrt(max(1/kappa-r.Variance[k], noise)))
 		}
-		out.Rows = append(out.Rows, row)
+		out.Rows, out.NoiseVariance = append(out.Rows, row), out.NoiseVariance+row.NoiseVariance/float64(len(rows))
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"gpfit/device"
+	"gpfit/fit/internal/pursuit"
 	"gpfit/fit/problem"
 	"gpfit/fit/residual"
 	"gpfit/fit/summary"
@@ -18,6 +19,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/matrixrows"
+	"gpfit/internal/score"
 )
 
 // scoreHeldOut predicts the held-out rows and scores them, for each target; nil if there are none.
@@ -152,7 +154,8 @@ func foldScore(s *tuning.Placement, z []float64) *summary.ObjectiveFolds {
 
 // ofTarget returns the scores of left-out rows with the squared errors of a target that has a
 // transform, whose mean depends on λ at z and on the variance, in place of the transformed target's.
-// Outlying rows do not count in squared errors, which judge the noise of the others.
+// Outlying rows do not count in squared errors, which judge the noise of the others, and the density is that of rows
+// of which nobody knows whether they fit.
 func ofTarget(j *problem.Prepared, z []float64, left graph.LeftOut) graph.LeftOut {
 	scaling, y, n := problem.ScalingAt(j.Sample.Scalings[0], j.Params, z), j.Sample.Y, j.Sample.N()
 	var fitting []int
@@ -165,6 +168,9 @@ func ofTarget(j *problem.Prepared, z []float64, left graph.LeftOut) graph.LeftOu
 		return left
 	}
 	targets := scaling.Targets(y)
+	if len(fitting) < n {
+		left.Density += mixtureLoss(j, z, left)
+	}
 	left.Squares = make([]float64, j.Sample.T())
 	for t := range left.Squares {
 		for _, i := range fitting {
@@ -177,6 +183,21 @@ func ofTarget(j *problem.Prepared, z []float64, left graph.LeftOut) graph.LeftOu
 		}
 	}
 	return left
+}
+
+// mixtureLoss returns by how much the negative log density of left-out rows grows if nobody knows which of them
+// are outlying.
+func mixtureLoss(j *problem.Prepared, z []float64, left graph.LeftOut) (loss float64) {
+	noise, _ := estimatedNoise(j, nil, z) // where the difference of variances cancels
+	own := slices.DeleteFunc(slices.Clone(j.Sample.Outlying), func(v float64) bool { return v == 0 })
+	share, variance := pursuit.Share(len(own), j.Sample.N()), score.Mean(own)
+	for k, d := range left.Errors {
+		v := left.Variances[k%len(left.Variances)]
+		fits := max(v-j.Sample.Outlying[k%j.Sample.N()], noise, v*0x1p-52)
+		mixed := score.Predictive{{Std: math.Sqrt(fits), Weight: 1 - share}, {Std: math.Sqrt(fits + variance), Weight: share}}
+		loss += mixed.NegLog(d) - score.Normal{Std: math.Sqrt(v)}.NegLog(d)
+	}
+	return loss
 }
 
 // newPredictiveScore returns scores of the rows of a sample from scores of the scaled problem.
@@ -384,7 +405,6 @@ func poolFitting(folds []summary.FoldScores, target int, scale float64) *summary
 	n := float64(pooled.N)
 	pooled.RMSE, pooled.Coverage95, pooled.NLPD = math.Sqrt(squares/n), within/n, pooled.NLPD/summary.Number(n)
 	pooled.RMSEStandardized, pooled.NLPDStandardized = pooled.RMSE/scale, pooled.NLPD-summary.Number(math.Log(scale))
-	pooled.Calibration = summary.NewCalibration(pooled.Coverage95, pooled.N)
 	return pooled
 }
 

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -34,13 +33,9 @@ func checkedModels(t *testing.T, n int) map[string]*Model {
 	logs := newModel(t, n)
 	logs.Scaling.Transform = &transform.Map{Kind: transform.Log, Unit: 100}
 	logs.Scaling.YMean, logs.Scaling.YScale = 0, 0.03
-	robust := newModel(t, n)
-	robust.TrainNoise = slices.Repeat([]float64{robust.NoiseVariance}, n)
-	robust.TrainNoise[3], robust.Noise.Outlying, robust.Noise.OutlyingVariances = robust.NoiseVariance+9, []int{3}, []float64{9}
-	robust.Y[3] += 10
 	drawn := newModel(t, n)
 	drawn.Draws = &Draws{Method: "laplace", Theta: [][]float64{drawn.Theta, drawn.Theta}, Noise: [][]float64{{0.05}, {0.06}}}
-	out["transform"], out["groups"], out["outlying"], out["draws"] = logs, noisyModel(t, n), robust, drawn
+	out["transform"], out["groups"], out["draws"] = logs, noisyModel(t, n), drawn
 	for name, m := range out {
 		out[name] = settled(t, m)
 	}

@@ -87,7 +87,7 @@ func (s *scored) scores(known int, after *Model) (out []ExtensionScores) {
 		one := after.Target(k)
 		y, means := one.Y[known:], one.Scaling.Targets(one.Y[known:])
 		floats.Sub(means, s.differences[k*s.count:(k+1)*s.count])
-		p := newPrediction(one.Scaling, means, s.variances, make([]float64, s.count))
+		p := newPrediction(one.Scaling, means, s.variances, make([]float64, s.count)).mixed(one)
 		var sum score.Tally
 		deviance := 0.0
 		for j, w := range s.white[k*s.count : (k+1)*s.count] {

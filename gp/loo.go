@@ -39,11 +39,15 @@ type LeaveOneOut struct {
 	Residual, Standardized []float64
 	// LogDensity is the log predictive density of the target.
 	LogDensity []float64
+	// Deviations are Standardized for the noise of rows that fit, where the prediction is a mixture with rows that do not.
+	Deviations []float64
 }
 
 func newLeaveOneOut(y []float64) *LeaveOneOut {
 	column := func() []float64 { return make([]float64, len(y)) }
-	return &LeaveOneOut{Target: y, Prediction: Prediction{Mean: column(), Std: column()}, Residual: column(), Standardized: column(), LogDensity: column()}
+	out := &LeaveOneOut{Target: y, Prediction: Prediction{Mean: column(), Std: column()}, Residual: column(), Standardized: column(), LogDensity: column()}
+	out.Deviations = out.Standardized
+	return out
 }
 
 // LeaveOneOut computes all leave-one-out predictions from the existing factor in 2n³/3 flops, and
@@ -70,20 +74,26 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 		out.Standardized[i] = z
 		out.LogDensity[i] = -score.NegLogNormal(z*z, 2*math.Log(out.Std[i]), 1)
 	}
-	if mod.Scaling.Transform != nil {
+	if mod.Scaling.Transform != nil || mod.Noise.OutlyingShare > 0 {
 		out.invert(mod, errors, variances)
 	}
 	return out, nil
 }
 
-// invert replaces the predictions of a transformed target by predictions of the target itself.
+// invert replaces the predictions of a transformed target by predictions of the target itself, and predictions
+// with rows' noise variances of their own by predictions that do not know which rows do not fit.
 func (l *LeaveOneOut) invert(m *Model, errors, variances []float64) {
 	means := m.Scaling.Targets(m.Y)
 	floats.Sub(means, errors)
-	p := newPrediction(m.Scaling, means, variances, make([]float64, len(means)))
-	l.Prediction = Prediction{Mean: p.Mean, Std: p.Std, Transformed: p.Transformed}
+	if m.Noise.OutlyingShare > 0 {
+		m.Noise.withoutOwn(variances, m.TrainNoise)
+		l.Deviations = make([]float64, len(means))
+	}
+	p := newPrediction(m.Scaling, means, variances, make([]float64, len(means))).mixed(m)
+	l.Prediction = Prediction{Mean: p.Mean, Std: p.Std, Transformed: p.Transformed, Outlying: p.Outlying}
 	for i, y := range l.Target {
 		l.Residual[i], l.LogDensity[i], l.Standardized[i] = y-p.Mean[i], -p.Density(i).NegLog(y), p.Density(i).Standardized(y)
+		l.Deviations[i] = p.Fitting(i).Standardized(y)
 	}
 }
 

@@ -168,6 +168,9 @@ type Noise struct {
 	// variances of their own, in scaled units, which TrainNoise includes.
 	Outlying          []int     `json:"outlying,omitempty"`
 	OutlyingVariances []float64 `json:"outlying_variances,omitempty"`
+	// OutlyingShare is the probability that a new observation does not fit either. Its noise then has the mean of
+	// OutlyingVariances in addition. It is 0 in models of earlier programs, whose new observations all fit.
+	OutlyingShare float64 `json:"outlying_share,omitempty"`
 	// WeightColumn is the table's column of weights, by which the estimated variance of a row is
 	// divided; "" for none.
 	WeightColumn string `json:"weight_column,omitempty"`

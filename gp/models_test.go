@@ -91,7 +91,7 @@ func exportModels(t testing.TB) map[string]*Model {
 		known.TrainNoise = append(known.TrainNoise, known.NoiseVariance+0.03*float64(i%3))
 	}
 	weigh(t, known)
-	out := map[string]*Model{"universal kriging": universal, "bumps": bumps, "known noise": known}
+	out := map[string]*Model{"universal kriging": universal, "bumps": bumps, "known noise": known, "outlying": outlyingModel(t, 40)}
 	for _, rule := range experts.Rules() {
 		local := leastSquaresModel(t, 40)
 		inputs := local.Scaling.Inputs(local.X)

@@ -26,6 +26,9 @@ type Prediction struct {
 	Transformed *Transformed
 	// Parts are the components of a mixture, of equal weight; nil for a normal distribution.
 	Parts []*Prediction
+	// Outlying describes observations that do not fit; nil if the model expects none. Std and the intervals
+	// count them. With a transform Mean and Std do not, because their tails would rule both.
+	Outlying *Outlying
 }
 
 // Transformed holds the normal distributions behind the predictions of a model with a transform
@@ -83,7 +86,7 @@ func (s *system) predictions(ctx context.Context, rows []float64, m int, row Row
 	}
 	var out []*Prediction
 	for t, mean := range withMeans(targets, xs, sums) {
-		p := newPrediction(targets[t].Scaling, mean, latent, noise)
+		p := newPrediction(targets[t].Scaling, mean, latent, noise).mixed(targets[t])
 		if err := checkResult("prediction", m, p.Mean, p.Std, p.StdLatent, p.Lower95, p.Upper95); err != nil {
 			return nil, err
 		}
@@ -164,10 +167,13 @@ func (p *Prediction) invert(of *transform.Map) {
 	}
 }
 
-// normal returns the distribution of a new observation at row i that is no mixture.
+// normal returns the distribution of a new observation at row i that fits, without draws.
 func (p *Prediction) normal(i int) score.Normal {
 	if t := p.Transformed; t != nil {
 		return score.Normal{Mean: t.Mean[i], Std: t.Std[i], Of: t.Of}
+	}
+	if p.Outlying != nil {
+		return score.Normal{Mean: p.Mean[i], Std: p.Outlying.Fitting[i]}
 	}
 	return score.Normal{Mean: p.Mean[i], Std: p.Std[i]}
 }
@@ -187,23 +193,29 @@ func (p *Prediction) Function(probability float64) (lower, upper []float64) {
 	return lower, upper
 }
 
-// Between returns the prediction of the rows first … last−1, which is no mixture. It shares memory.
+// Between returns the prediction of the rows first … last−1, which is no mixture of draws. It shares memory.
 func (p *Prediction) Between(first, last int) *Prediction {
 	out := &Prediction{Mean: p.Mean[first:last], Std: p.Std[first:last], StdLatent: p.StdLatent[first:last], Lower95: p.Lower95[first:last], Upper95: p.Upper95[first:last]}
 	if t := p.Transformed; t != nil {
 		out.Transformed = &Transformed{t.Of, t.Mean[first:last], t.Std[first:last], t.StdLatent[first:last]}
+	}
+	if o := p.Outlying; o != nil {
+		out.Outlying = &Outlying{o.Share, o.Fitting[first:last], o.Off[first:last]}
 	}
 	return out
 }
 
 // Density returns the predictive density of a new observation at row i.
 func (p *Prediction) Density(i int) score.Predictive {
+	if o := p.Outlying; o != nil {
+		return o.densities(p.normal(i), i)
+	}
 	if p.Parts == nil {
 		return score.Predictive{p.normal(i)}
 	}
-	d := make(score.Predictive, len(p.Parts))
-	for k, part := range p.Parts {
-		d[k] = part.normal(i)
+	d := make(score.Predictive, 0, len(p.Parts))
+	for _, part := range p.Parts {
+		d = append(d, part.Density(i)...)
 	}
 	return d
 }

@@ -136,6 +136,9 @@ func (z *Noise) validate() error {
 	if len(z.Outlying) != len(z.OutlyingVariances) || !slices.IsSorted(z.Outlying) {
 		return fmt.Errorf("%d variances of their own for %d outlying rows", len(z.OutlyingVariances), len(z.Outlying))
 	}
+	if !(z.OutlyingShare >= 0 && z.OutlyingShare < 1) || z.OutlyingShare > 0 && len(z.Outlying) == 0 {
+		return fmt.Errorf("a share %v of outlying observations with %d outlying rows", z.OutlyingShare, len(z.Outlying))
+	}
 	for _, v := range slices.Concat(z.Variances, z.OutlyingVariances) {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("invalid noise variance %v of a group or an outlying row", v)

@@ -25,13 +25,13 @@ func Of(p *gp.Prediction, observed []float64) (out *gp.LeaveOneOut, at []int) {
 		}
 		at = append(at, i)
 		miss, density := y-p.Mean[i], p.Density(i)
-		z, nlpd := density.Standardized(y), density.NegLog(y)
+		z, off, nlpd := density.Standardized(y), p.Fitting(i).Standardized(y), density.NegLog(y)
 		if math.Abs(miss) <= roundingError*math.Abs(y) {
-			z, nlpd = 0, density.NegLog(p.Mean[i]) // also where the prediction is certain, as at training rows without noise
+			z, off, nlpd = 0, 0, density.NegLog(p.Mean[i]) // also where the prediction is certain, as at training rows without noise
 		}
 		out.Target, out.Mean, out.Std = append(out.Target, y), append(out.Mean, p.Mean[i]), append(out.Std, p.Std[i])
 		out.Residual, out.Standardized = append(out.Residual, miss), append(out.Standardized, z)
-		out.LogDensity = append(out.LogDensity, -nlpd)
+		out.LogDensity, out.Deviations = append(out.LogDensity, -nlpd), append(out.Deviations, off)
 	}
 	return out, at
 }
@@ -43,7 +43,7 @@ func Scores(rows *gp.LeaveOneOut, m *gp.Model, scale float64, robust, training b
 	for i, z := range rows.Standardized {
 		miss, nlpd, within := rows.Residual[i], -rows.LogDensity[i], math.Abs(z) <= score.Z95
 		all.Add(miss, nlpd, within)
-		fits := pursuit.Fits(z, len(m.Noise.Outlying), m.N())
+		fits := pursuit.Fits(rows.Deviations[i], len(m.Noise.Outlying), m.N())
 		if robust && training {
 			fits = !slices.Contains(m.Noise.Outlying, i)
 		}
@@ -52,6 +52,7 @@ func Scores(rows *gp.LeaveOneOut, m *gp.Model, scale float64, robust, training b
 		}
 	}
 	s := tallied(&all, scale)
+	s.Calibration = summary.NewCalibration(s.Coverage95, s.N)
 	switch {
 	case !robust:
 		s.Far = all.N - fitting.N
@@ -62,10 +63,8 @@ func Scores(rows *gp.LeaveOneOut, m *gp.Model, scale float64, robust, training b
 }
 
 func tallied(sum *score.Tally, scale float64) *summary.TestScores {
-	s := &summary.TestScores{
+	return &summary.TestScores{
 		N: sum.N, RMSE: sum.RMSE(), RMSEStandardized: sum.RMSE() / scale, Coverage95: sum.Coverage(0),
 		NLPD: summary.Number(sum.NLPD()), NLPDStandardized: summary.Number(sum.NLPD() - math.Log(scale)),
 	}
-	s.Calibration = summary.NewCalibration(s.Coverage95, s.N)
-	return s
 }

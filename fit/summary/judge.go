@@ -136,23 +136,23 @@ func manyAside(r *Report, e *Evidence) (Level, string) {
 	if e.Outlying == 0 || r.Robust == nil || onlyLeftOut([]Evidence{*e}) {
 		return "", ""
 	}
-	all, share := float64(e.N+e.Outlying), float64(len(r.Robust.Rows)+1)/float64(r.N+2) // Laplace's rule of succession
+	all, share := float64(e.N+e.Outlying), float64(len(r.Robust.Rows)+1)/float64(r.N+2) // as predictions expect
 	b := distuv.Binomial{N: all, P: share}
 	if 1-b.CDF(float64(e.Outlying-1)) >= alarmTail {
 		return "", ""
 	}
 	level := Fair
-	if e.Coverage95*float64(e.N) < farTooFew*all {
+	if e.Coverage95 < farTooFew {
 		level = Poor
 	}
 	return level, e.named(fmt.Sprintf("%d of %.0f %s are too far off to count, but %d of %d training rows are outlying, so about %.0f are expected: the model misses the others", e.Outlying, all, e.Rows, len(r.Robust.Rows), r.N, all*share))
 }
 
-// NewEvidence returns the scores of rows of a target, which has a name if there are several, for a verdict. It
-// rests on the rows that fit.
+// NewEvidence returns the scores of rows of a target, which has a name if there are several, for a verdict. The error
+// is that of the rows that fit; densities and intervals, which expect outlying rows, count all.
 func NewEvidence(t *TestScores, rows, target string) Evidence {
 	fit := cmp.Or(t.Fitting, t)
-	return Evidence{Rows: rows, Target: target, N: fit.N, Outlying: t.N - fit.N, Far: t.Far, RMSE: fit.RMSE, RMSEStandardized: fit.RMSEStandardized, NLPDStandardized: float64(fit.NLPDStandardized), Coverage95: fit.Coverage95}
+	return Evidence{Rows: rows, Target: target, N: fit.N, Outlying: t.N - fit.N, Far: t.Far, RMSE: fit.RMSE, RMSEStandardized: fit.RMSEStandardized, WithOutlying: t.RMSEStandardized, NLPDStandardized: float64(t.NLPDStandardized), Coverage95: t.Coverage95}
 }
 
 // evidenceOf returns the scores that say most about new rows: of held-out rows, else of

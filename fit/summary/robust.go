@@ -8,6 +8,10 @@ type RobustReport struct {
 	// NegLogPrior is the negative logarithm of the prior of the set of rows, up to a constant; the
 	// search minimizes its sum with the objective.
 	NegLogPrior float64 `json:"neg_log_prior"`
+	// Share is the probability with which predictions expect a new row that does not fit, and NoiseVariance the mean of
+	// the rows' own variances, which it then has in addition; both are 0 without such rows.
+	Share         float64 `json:"share"`
+	NoiseVariance float64 `json:"noise_variance"`
 }
 
 // OutlyingRow is a row with a noise variance of its own.

@@ -86,7 +86,8 @@ type TestScores struct {
 	// of their own, in a fit without it.
 	Far int `json:"far,omitempty"`
 	// Fitting has the scores of the rows that fit, if option robust found that others do not: training
-	// rows with a noise variance of their own, or new rows to which it would give one.
+	// rows with a noise variance of their own, or new rows to which it would give one. Intervals expect such rows, and
+	// hold more than 95 % of the others.
 	Fitting *TestScores `json:"fitting,omitempty"`
 }
 

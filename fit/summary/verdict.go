@@ -78,13 +78,14 @@ type Evidence struct {
 	// Rows says which rows these are, such as "held-out rows", and N is their number.
 	Rows string
 	N    int
-	// Outlying counts further rows, which do not fit and are not in the scores.
-	Outlying int
+	// Outlying counts further rows, which do not fit and are not in the errors. WithOutlying is RMSEStandardized of all.
+	Outlying     int
+	WithOutlying float64
 	// Far counts rows among them as in [TestScores].
 	Far int
 	// Target is the name of one of several targets.
 	Target string
-	// RMSE is 0 if the targets have different units. Coverage95 and NLPDStandardized are NaN if
+	// RMSE is 0 if the targets have different units. Coverage95 and NLPDStandardized are of all rows, and NaN if
 	// they are not known.
 	RMSE, RMSEStandardized, NLPDStandardized, Coverage95 float64
 }
@@ -154,8 +155,9 @@ func (e *Evidence) judge() *Verdict {
 		v.Level = worse(v.Level, level)
 		v.Warnings = append(v.Warnings, e.named(fmt.Sprintf(format, args...)))
 	}
-	within := math.Round(e.Coverage95 * float64(e.N))
-	width := fmt.Sprintf("they hold %.0f of %d %s, where about %.0f are expected", within, e.N, e.Rows, nominalShare*float64(e.N))
+	all := e.N + e.Outlying
+	within := math.Round(e.Coverage95 * float64(all))
+	width := fmt.Sprintf("they hold %.0f of %d %s, where about %.0f are expected", within, all, e.Rows, nominalShare*float64(all))
 	switch {
 	case v.Calibration == Overconfident && e.Coverage95 < farTooFew:
 		warn(Poor, "the 95 %% intervals are far too narrow: %s", width)
@@ -195,7 +197,7 @@ func (e *Evidence) calibration() Calibration {
 	if math.IsNaN(e.Coverage95) {
 		return ""
 	}
-	return NewCalibration(e.Coverage95, e.N)
+	return NewCalibration(e.Coverage95, e.N+e.Outlying)
 }
 
 // text states the scores.
@@ -215,11 +217,16 @@ func (e *Evidence) text(c Calibration) string {
 	if math.IsNaN(e.Coverage95) {
 		return text
 	}
-	text += fmt.Sprintf("; the 95 %% intervals hold %.1f %% of these rows", 100*e.Coverage95)
+	these := "these rows"
+	if e.Outlying > 0 {
+		text += fmt.Sprintf(", %.3g times that with all rows", e.WithOutlying/e.RMSEStandardized)
+		these = fmt.Sprintf("all %d rows", e.N+e.Outlying)
+	}
+	text += fmt.Sprintf("; the 95 %% intervals hold %.1f %% of %s", 100*e.Coverage95, these)
 	switch {
 	case c != "":
 		return text + ": " + string(c)
-	case e.N < fewRows:
+	case e.N+e.Outlying < fewRows:
 		return text + ", which are too few to judge the intervals"
 	}
 	return text

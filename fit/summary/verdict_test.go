@@ -71,14 +71,14 @@ func TestJudge(t *testing.T) {
 			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 1, RMSEStandardized: 0.2, Coverage95: 0.95}, {N: 200, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}}
 		}, Good, "good: the worst of 2 targets is b: on 200 training rows left out one by one the error (RMSE) is 3, 30 % of", "", "holdout"},
 		"outlying rows": {func(r *Report) {
-			test(100, 2, 0.8)(r)
+			test(100, 2, 0.95)(r)
 			r.Test.Fitting = &TestScores{N: 97, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}
-		}, Good, "good: on 97 held-out rows, 3 outlying rows aside, the error (RMSE) is 3, 30 % of", "", ""},
+		}, Good, "good: on 97 held-out rows, 3 outlying rows aside, the error (RMSE) is 3, 30 % of the standard deviation of the target, 6.67 times that with all rows; the 95 % intervals hold 95.0 % of all 100 rows", "", ""},
 		"many outlying rows": {func(r *Report) {
 			test(100, 2, 0.7)(r)
 			r.N, r.Robust = 200, &RobustReport{Rows: make([]OutlyingRow, 5)}
 			r.Test.Fitting = &TestScores{N: 72, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}
-		}, Poor, "poor: on 72 held-out rows, 28 outlying rows aside, the error (RMSE) is 3, 30 % of", "28 of 100 held-out rows are too far off to count, but 5 of 200 training rows are outlying, so about 3 are expected: the model misses the others", ""},
+		}, Poor, "poor: on 72 held-out rows, 28 outlying rows aside, the error (RMSE) is 3, 30 % of", "28 of 100 held-out rows are too far off to count, but 5 of 200 training rows are outlying, so about 3 are expected: the model misses the others", "posterior"},
 		"too many outlying": {func(r *Report) { r.N, r.Robust = 100, &RobustReport{Rows: make([]OutlyingRow, 21)} }, Fair, "fair: ", "21 of 100 training rows are outlying, more than 20 %: so many are no exceptions", "target-transform=auto"},
 		"a fifth outlying":  {func(r *Report) { r.N, r.Robust = 100, &RobustReport{Rows: make([]OutlyingRow, 20)} }, Good, "good: ", "", "holdout"},
 		"an outlying row": {func(r *Report) {

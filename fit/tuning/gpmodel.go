@@ -3,6 +3,7 @@ package tuning
 import (
 	"slices"
 
+	"gpfit/fit/internal/pursuit"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/mean"
@@ -39,6 +40,7 @@ func (s *Placement) Model(z []float64, status string) *gp.Model {
 			m.Noise.Outlying, m.Noise.OutlyingVariances = append(m.Noise.Outlying, i), append(m.Noise.OutlyingVariances, v)
 		}
 	}
+	m.Noise.OutlyingShare = pursuit.Share(len(m.Noise.Outlying), from.N())
 	count := float64(from.T())
 	for i, name := range from.Data.TargetNames {
 		beta, _ := s.Coefficients(i, z)

@@ -13,6 +13,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/gp/npy"
+	"gpfit/internal/score"
 	"gpfit/kernel"
 	"gpfit/kernel/oplist"
 	"gpfit/mean"
@@ -21,8 +22,8 @@ import (
 
 // Version is the newest version of the exchange format. Version 2 adds the encoding of
 // columns that are not numbers, version 3 local experts; version 4 had experts with parameters of
-// their own. A model has the oldest version that has all its parts.
-const Version = 3
+// their own, and version 5 adds observations that do not fit. A model has the oldest version that has all its parts.
+const Version = 5
 
 // export is a model for other programs, which need no parser for gpfit's text forms.
 // examples/model.schema.json is its JSON Schema; examples/EXPORT.md describes it with formulas.
@@ -117,6 +118,9 @@ type exportNoise struct {
 	// KnownColumn is the column of known variances, in original units, which are
 	// added to the estimated ones.
 	KnownColumn string `json:"known_column,omitempty"`
+	// OutlyingShare is the probability that a new observation does not fit: it then has OutlyingVariance in addition.
+	OutlyingShare    float64 `json:"outlying_share,omitempty"`
+	OutlyingVariance float64 `json:"outlying_variance,omitempty"`
 }
 
 // WriteJSON writes the model as one JSON object for other programs.
@@ -181,8 +185,11 @@ func newExport(m *gp.Model) (*export, error) {
 	if m.Encoding != nil {
 		e.SchemaVersion = 2
 	}
+	if m.Noise.OutlyingShare > 0 {
+		e.SchemaVersion = Version
+	}
 	if m.State.Method != "" {
-		e.SchemaVersion, e.Experts = Version, &exportExperts{}
+		e.SchemaVersion, e.Experts = 3, &exportExperts{}
 		if err := json.Unmarshal([]byte(m.State.Text), e.Experts); err != nil {
 			return nil, fmt.Errorf("gp: model to export: %w", err)
 		}
@@ -228,6 +235,9 @@ func exportedMean(m *gp.Model) exportMean {
 
 func exportedNoise(m *gp.Model) exportNoise {
 	out := exportNoise{Variance: m.NoiseVariance, Jitter: m.Jitter, GroupColumn: m.Noise.GroupColumn, KnownColumn: m.Noise.Column}
+	if out.OutlyingShare = m.Noise.OutlyingShare; out.OutlyingShare > 0 {
+		out.OutlyingVariance = score.Mean(m.Noise.OutlyingVariances)
+	}
 	for i, label := range m.Noise.Labels {
 		if out.Groups == nil {
 			out.Groups = map[string]float64{}

@@ -66,6 +66,15 @@ func Fits(z float64, k, n int) bool {
 	return !(Gain(1, 1, z*z, 1) > NegLogPrior(k+1, n)-NegLogPrior(k, n)) // a z that is no number says nothing
 }
 
+// Share returns the probability that a new row does not fit if k of n rows do not, by Laplace's rule of succession; 0 if
+// all fit, because nothing is known of rows that do not.
+func Share(k, n int) float64 {
+	if k == 0 {
+		return 0
+	}
+	return float64(k+1) / float64(n+2)
+}
+
 // farOff is the share of the other variance in a row's variance from which the row surely does not fit.
 const farOff = 1e-8
 
