@@ -22,13 +22,15 @@ import (
 // Limits of a robust fit. A search that gains less than worthSearch nats is the last, and there are
 // at most mostSearches. A search before the choice of a kernel, whose parameters are no more than start values,
 // counts if it gains worthChoice. Descents between searches end at looseNats, unless the user gives a
-// tolerance. Rows that alone would gain less than worthRow are no candidates.
+// tolerance. Rows that alone would gain less than worthRow are no candidates. A row is tried without a variance of
+// its own if that gains worthTrying, which is a loss, before the parameters follow.
 const (
 	worthSearch  = 0.1
 	worthChoice  = 100
 	mostSearches = 20
 	looseNats    = 0.02
 	worthRow     = 1
+	worthTrying  = -2
 
 	robustStep = "robust" // in the path of a fit
 )
@@ -37,8 +39,54 @@ const (
 // the job of w then has. It searches for such rows at the start values and after each descent,
 // and continues from the parameters that it has. No step but the first descent, from the
 // start values, can raise the sum of the objective and the prior of the set of rows. With a result
-// from before, found, it continues there.
+// from before, found, it continues there. A backward pass ends it.
 func tuneRobust(ctx context.Context, w *tuning.Workplace, log *journal.Journal, found *hyperopt.Result) (*hyperopt.Result, error) {
+	found, err := tuneForward(ctx, w, log, found)
+	for k := 0; err == nil && found.Status.Converged(); k++ {
+		var less *hyperopt.Result
+		if less, err = tuneWithout(ctx, w, log.Part(fmt.Sprintf("less%d/", k)), found); less == nil {
+			break
+		}
+		found = less
+	}
+	return found, err
+}
+
+// tuneWithout takes its variance from the row that needs it least, and tunes. It returns nil, and w has the rows
+// as before, if the sum of the objective and the prior grows.
+func tuneWithout(ctx context.Context, w *tuning.Workplace, log *journal.Journal, found *hyperopt.Result) (*hyperopt.Result, error) {
+	before := w.Job.Sample
+	rows, _ := before.OutlyingRows()
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	var next *hyperopt.Result
+	tried, err := moveRows(ctx, w, found.X, worthTrying, withoutWeakest, log.Sequence("rows"))
+	if tried && err == nil {
+		next, err = hyperopt.Tune(ctx, warm{w, found.X}, stepSettings(w.Job.Settings(w.Backends[0]), true, false), log)
+	}
+	freed := pursuit.NegLogPrior(len(rows), w.Rows()) - pursuit.NegLogPrior(len(rows)-1, w.Rows())
+	if next != nil && err == nil && next.F <= found.F+freed {
+		add(next, found)
+		return next, nil
+	}
+	if tried {
+		w.Move(before)
+	}
+	found.Total.Add(searchCost)
+	found.FullSize.Add(searchCost)
+	if next != nil {
+		found.Total.Add(next.Total)
+		found.FullSize.Add(next.FullSize)
+	}
+	if _, undefined := descent.Undefined(err); undefined {
+		err = nil
+	}
+	return nil, err
+}
+
+// tuneForward tunes until no more rows are found.
+func tuneForward(ctx context.Context, w *tuning.Workplace, log *journal.Journal, found *hyperopt.Result) (*hyperopt.Result, error) {
 	settings, settled := w.Job.Settings(w.Backends[0]), found != nil && found.Status.Converged()
 	for k := range mostSearches {
 		part, z, first := log.Part(fmt.Sprintf("robust%d/", k)), w.Job.Params.Start(), found == nil
@@ -134,11 +182,19 @@ func (p warm) Starts() ([][]float64, int) { return nil, 0 }
 // searchRows moves w to the noise variances of rows that are best at z if they gain enough. The
 // log has them after an interruption.
 func searchRows(ctx context.Context, w *tuning.Workplace, z []float64, worth float64, log *journal.Sequence) (more bool, err error) {
+	return moveRows(ctx, w, z, worth, pursue, log)
+}
+
+// finder writes noise variances of rows at z, and after them the gain.
+type finder func(ctx context.Context, s *tuning.Placement, z, found []float64) error
+
+// moveRows moves w to the noise variances of rows that find finds if they gain enough.
+func moveRows(ctx context.Context, w *tuning.Workplace, z []float64, worth float64, find finder, log *journal.Sequence) (more bool, err error) {
 	n := w.Rows()
 	found := make([]float64, n+1)
 	replayed, err := log.ReplayMatrix(z, found)
 	if !replayed && err == nil {
-		if err = variancesAt(ctx, w, z, found); err == nil {
+		if err = find.at(ctx, w, z, found); err == nil {
 			err = log.RecordMatrix(z, found)
 		}
 	}
@@ -148,20 +204,21 @@ func searchRows(ctx context.Context, w *tuning.Workplace, z []float64, worth flo
 	return more, err
 }
 
-// variancesAt writes the noise variances of rows that are best at z, and after them the gain.
-func variancesAt(ctx context.Context, w *tuning.Workplace, z, found []float64) error {
+// at finds variances on a session of w.
+func (find finder) at(ctx context.Context, w *tuning.Workplace, z, found []float64) error {
 	if len(w.Full) == 0 { // tuning opens its own session, after its stages on fewer rows
 		open, err := w.Open(ctx, 0, matrixrows.All(w.Rows()))
 		if err != nil {
 			return err
 		}
 		defer open.Close()
-		return variancesOn(ctx, open.(*tuning.Placement), z, found)
+		return find(ctx, open.(*tuning.Placement), z, found)
 	}
-	return variancesOn(ctx, w.Full[0], z, found)
+	return find(ctx, w.Full[0], z, found)
 }
 
-func variancesOn(ctx context.Context, s *tuning.Placement, z, found []float64) error {
+// pursue finds the variances that are best.
+func pursue(ctx context.Context, s *tuning.Placement, z, found []float64) error {
 	n, from := s.Job.N(), s.Job.Sample
 	copy(found, from.Outlying)
 	f, err := descent.NewOracle(s, nil).Value(ctx, z)
@@ -196,6 +253,26 @@ func variancesOn(ctx context.Context, s *tuning.Placement, z, found []float64) e
 	}
 	found[n] = r.Pursue()
 	matrixrows.Put(found[:n], r.Variance, rows, n)
+	return nil
+}
+
+// withoutWeakest finds the variances that rows have without the row that needs its own least.
+func withoutWeakest(ctx context.Context, s *tuning.Placement, z, found []float64) error {
+	n, from := s.Job.N(), s.Job.Sample
+	copy(found, from.Outlying)
+	found[n] = -math.MaxFloat64
+	f, err := descent.NewOracle(s, nil).Value(ctx, z)
+	if err != nil || math.IsInf(f, 1) {
+		return err
+	}
+	rows, _ := from.OutlyingRows()
+	r, err := candidates(ctx, s, rows)
+	if err != nil {
+		return err
+	}
+	if k, gain := r.Weakest(); !math.IsInf(gain, -1) {
+		found[rows[k]], found[n] = 0, gain
+	}
 	return nil
 }
 
@@ -290,12 +367,7 @@ func robustReport(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 	if !s.Job.Options.Robust {
 		return nil, nil
 	}
-	var rows []int
-	for i, v := range from.Outlying {
-		if v > 0 {
-			rows = append(rows, i)
-		}
-	}
+	rows, _ := from.OutlyingRows()
 	r, err := candidates(ctx, s, rows)
 	if err != nil {
 		return nil, err

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/fit/tuning"
 	"gpfit/gp"
+	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/testcheck"
 )
@@ -43,7 +47,7 @@ func TestRobust(t *testing.T) {
 	left := testcheck.Get(out.Posterior().LeaveOneOut(t.Context()))(t)
 	for _, row := range out.Report.Robust.Rows {
 		rows = append(rows, row.Row)
-		shared := math.Sqrt(left.Std[row.Row]*left.Std[row.Row] - wider(out)) // the share of rows that do not fit widens all
+		shared := math.Sqrt(left.Std[row.Row]*left.Std[row.Row] - wider(out))                                                      // the share of rows that do not fit widens all
 		testcheck.Within(t, row.Deviations[0], left.Residual[row.Row]/shared, 1e-6*math.Abs(row.Deviations[0]), "row %d", row.Row) // digits lost in the difference of variances
 	}
 	// One of 137 normal errors may be so large that a variance of its own is worth its prior.
@@ -230,4 +234,37 @@ func TestRobustOptions(t *testing.T) {
 	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Robust: true, Experts: "kmeans:2"}, "leave out one")
 	_, err := Profile(t.Context(), mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Robust: true}), ProfileOptions{}, backend)
 	testcheck.Fail[*problem.OptionError](t, err, "profile a fit without")
+}
+
+// TestRobustDrops checks that no row keeps a variance of its own of which the parameters could take the place: of rows
+// with heavy-tailed noise, tuned again without the variance of any one row, the objective and the prior are larger.
+func TestRobustDrops(t *testing.T) {
+	rng := rand.New(rand.NewPCG(44, 27))
+	d := drawn(3, 8, 60, "a b y", func(int, random, random) []float64 {
+		a, b := 4*rng.Float64()-2, 4*rng.Float64()-2
+		return []float64{a, b, wavy(a, b) + 0.1*rng.NormFloat64()/math.Pow(rng.ExpFloat64(), 0.8)}
+	})
+	out := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Mean: "zero", Robust: true})
+	rows, j := out.Report.Robust.Rows, mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)", Mean: "zero", Robust: true})
+	z := testcheck.Get(j.Params.At(out.Report.Parameters))(t)
+	best := func(left []summary.OutlyingRow) float64 {
+		variance := make([]float64, d.N)
+		for _, row := range left {
+			variance[row.Row] = row.NoiseVariance
+		}
+		w := &tuning.Workplace{Job: j.On(j.Sample.WithOutlying(variance)), Backends: []device.Backend{backend}}
+		defer w.Close()
+		r := testcheck.Get(hyperopt.Tune(t.Context(), warm{w, z}, j.Settings(backend), nil))(t)
+		choose := func(n int) float64 { v, _ := math.Lgamma(float64(n + 1)); return v }
+		return r.F + 5*float64(len(left))/60 + choose(60) - choose(len(left)) - choose(60-len(left))
+	}
+	f := best(rows)
+	for k, row := range rows {
+		if less := best(slices.Delete(slices.Clone(rows), k, k+1)); less <= f {
+			t.Errorf("row %d: %v without its variance, %v with it", row.Row, less, f)
+		}
+	}
+	if len(rows) == 0 {
+		t.Error("no row is outlying")
+	}
 }

@@ -158,18 +158,14 @@ func foldScore(s *tuning.Placement, z []float64) *summary.ObjectiveFolds {
 // of which nobody knows whether they fit.
 func ofTarget(j *problem.Prepared, z []float64, left graph.LeftOut) graph.LeftOut {
 	scaling, y, n := problem.ScalingAt(j.Sample.Scalings[0], j.Params, z), j.Sample.Y, j.Sample.N()
-	var fitting []int
-	for i := range n {
-		if j.Sample.Outlying == nil || j.Sample.Outlying[i] == 0 {
-			fitting = append(fitting, i)
-		}
-	}
+	outlying, own := j.Sample.OutlyingRows()
+	fitting := slices.DeleteFunc(matrixrows.All(n), func(i int) bool { return slices.Contains(outlying, i) })
 	if scaling.Transform == nil && len(fitting) == n {
 		return left
 	}
 	targets := scaling.Targets(y)
-	if len(fitting) < n {
-		left.Density += mixtureLoss(j, z, left)
+	if len(own) > 0 {
+		left.Density += mixtureLoss(j, z, left, own)
 	}
 	left.Squares = make([]float64, j.Sample.T())
 	for t := range left.Squares {
@@ -186,10 +182,9 @@ func ofTarget(j *problem.Prepared, z []float64, left graph.LeftOut) graph.LeftOu
 }
 
 // mixtureLoss returns by how much the negative log density of left-out rows grows if nobody knows which of them
-// are outlying.
-func mixtureLoss(j *problem.Prepared, z []float64, left graph.LeftOut) (loss float64) {
+// are outlying, some of which have noise variances of their own.
+func mixtureLoss(j *problem.Prepared, z []float64, left graph.LeftOut, own []float64) (loss float64) {
 	noise, _ := estimatedNoise(j, nil, z) // where the difference of variances cancels
-	own := slices.DeleteFunc(slices.Clone(j.Sample.Outlying), func(v float64) bool { return v == 0 })
 	share, variance := pursuit.Share(len(own), j.Sample.N()), score.Mean(own)
 	for k, d := range left.Errors {
 		v := left.Variances[k%len(left.Variances)]

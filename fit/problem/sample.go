@@ -296,6 +296,16 @@ func (s *Sample) WithRows(rows []int) *Sample {
 	return &sub
 }
 
+// OutlyingRows returns the training rows with noise variances of their own, and these.
+func (s *Sample) OutlyingRows() (rows []int, variances []float64) {
+	for i, v := range s.Outlying {
+		if v > 0 {
+			rows, variances = append(rows, i), append(variances, v)
+		}
+	}
+	return rows, variances
+}
+
 // WithOutlying returns a sample with other noise variances of their own, one for each training
 // row, in scaled units.
 func (s *Sample) WithOutlying(variance []float64) *Sample {

@@ -35,11 +35,7 @@ func (s *Placement) Model(z []float64, status string) *gp.Model {
 	if diagonal := s.Objective.Noise(); len(diagonal) > 1 {
 		m.TrainNoise = diagonal
 	}
-	for i, v := range from.Outlying {
-		if v > 0 {
-			m.Noise.Outlying, m.Noise.OutlyingVariances = append(m.Noise.Outlying, i), append(m.Noise.OutlyingVariances, v)
-		}
-	}
+	m.Noise.Outlying, m.Noise.OutlyingVariances = from.OutlyingRows()
 	m.Noise.OutlyingShare = pursuit.Share(len(m.Noise.Outlying), from.N())
 	count := float64(from.T())
 	for i, name := range from.Data.TargetNames {

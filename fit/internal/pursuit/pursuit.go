@@ -85,12 +85,7 @@ const least = 1e-3
 // which f and the prior gain most: a new row, a better variance, or a row that no longer
 // needs its own. At most half of all rows have one. It returns the gain in nats.
 func (r *Suspects) Pursue() (gain float64) {
-	count := 0
-	for _, v := range r.Variance {
-		if v > 0 {
-			count++
-		}
-	}
+	count := r.count()
 	for range 100 * len(r.Variance) {
 		row, by, best := -1, 0.0, least
 		for i := range r.Variance {
@@ -114,13 +109,52 @@ func (r *Suspects) Pursue() (gain float64) {
 	return gain
 }
 
-// step returns the best change of one row's variance while count rows have one, and its gain.
-func (r *Suspects) step(i, count int) (d, gain float64) {
+// count returns how many rows have a variance of their own.
+func (r *Suspects) count() (k int) {
+	for _, v := range r.Variance {
+		if v > 0 {
+			k++
+		}
+	}
+	return k
+}
+
+// Weakest returns the row that needs its variance least, by what f and the prior gain without it; −1 if no row has one.
+func (r *Suspects) Weakest() (row int, gain float64) {
+	row, gain, count := -1, math.Inf(-1), r.count()
+	for i, own := range r.Variance {
+		if own == 0 {
+			continue
+		}
+		if g := r.gone(i, count); row < 0 || g > gain {
+			row, gain = i, g
+		}
+	}
+	return row, gain
+}
+
+// gone returns the gain if a row, of count that have one, has no more a variance of its own.
+func (r *Suspects) gone(i, count int) float64 {
 	m, t, own := len(r.Variance), len(r.Alpha), r.Variance[i]
-	kappa, p, a := r.Inverse[i*m+i], r.Projected[i*m+i], 0.0
+	kappa, p := r.Inverse[i*m+i], r.Projected[i*m+i]
+	if 1-own*kappa < farOff { // the difference has no digits, and the row is very far off
+		return math.Inf(-1)
+	}
+	return NegLogPrior(count, r.N) - NegLogPrior(count-1, r.N) - change(kappa, p, r.square(i), t, -own)
+}
+
+// square returns Σ_t (Py_t)ᵢ².
+func (r *Suspects) square(i int) (a float64) {
 	for _, alpha := range r.Alpha {
 		a += alpha[i] * alpha[i]
 	}
+	return a
+}
+
+// step returns the best change of one row's variance while count rows have one, and its gain.
+func (r *Suspects) step(i, count int) (d, gain float64) {
+	m, t, own := len(r.Variance), len(r.Alpha), r.Variance[i]
+	kappa, p, a := r.Inverse[i*m+i], r.Projected[i*m+i], r.square(i)
 	d = optimum(kappa, p, a, t)
 	if own == 0 {
 		if !(d > 0) || 2*(count+1) > r.N {
@@ -128,11 +162,8 @@ func (r *Suspects) step(i, count int) (d, gain float64) {
 		}
 		return d, NegLogPrior(count, r.N) - NegLogPrior(count+1, r.N) - change(kappa, p, a, t, d)
 	}
-	if 1-own*kappa < farOff { // the difference has no digits, and the row is very far off
-		return d, -change(kappa, p, a, t, d)
-	}
-	gone := NegLogPrior(count, r.N) - NegLogPrior(count-1, r.N) - change(kappa, p, a, t, -own)
-	if d > -own {
+	gone := r.gone(i, count)
+	if math.IsInf(gone, -1) || d > -own {
 		if g := -change(kappa, p, a, t, d); g >= gone {
 			return d, g
 		}

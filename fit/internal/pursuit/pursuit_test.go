@@ -159,6 +159,16 @@ func TestPursue(t *testing.T) {
 			t.Errorf("row %d: weight %v, want %v", i, r.Alpha[1][i], v)
 		}
 	}
+	least := math.Inf(1) // what a row costs if it loses its variance
+	for _, i := range off {
+		less := slices.Clone(r.Variance)
+		less[i] = 0
+		without, _ := p.at(less)
+		least = min(least, without+NegLogPrior(2, n)-after-NegLogPrior(3, n))
+	}
+	if row, gain := r.Weakest(); !slices.Contains(off, row) || math.Abs(gain+least) > 1e-9*least {
+		t.Errorf("the weakest row %d gains %v, by full matrices %v", row, gain, -least)
+	}
 	for i := range n { // no single change is better
 		if _, g := want.step(i, 3); g > 2*least {
 			t.Errorf("row %d would gain %v", i, g)
