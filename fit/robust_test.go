@@ -268,3 +268,56 @@ func TestRobustDrops(t *testing.T) {
 		t.Error("no row is outlying")
 	}
 }
+
+// TestRobustHeldOut fits tables of which a twentieth of the targets is off by 5 to 15 standard deviations, also where they
+// are held out. Densities of held-out rows are higher than those of a plain fit, and hardly lower on the rows that fit;
+// the report has them, and those of rows left out, as the mixture gives them.
+func TestRobustHeldOut(t *testing.T) {
+	for name, f := range map[string]func(a, b float64) float64{"wave": wavy, "plane": func(a, b float64) float64 { return a - 2*b }} {
+		off := map[int]bool{}
+		d := drawn(3, 8, 150, "a b y", func(i int, uniform, normal random) []float64 {
+			a, b := 4*uniform()-2, 4*uniform()-2
+			y := f(a, b) + 0.1*normal()
+			if i%20 == 7 {
+				off[i] = true
+				y += 1.5 * (5 + 10*uniform()) * float64(1-i/20%2*2) // 1.5 is about the targets' standard deviation
+			}
+			return []float64{a, b, y}
+		})
+		d.Test = every(3, 1, d.N)
+		o := problem.Options{Kernel: "rbf(ard)", Mean: "zero", LeaveOneOut: true, Posterior: problem.NoPosterior}
+		var clean [2]float64
+		var out [2]*Outcome
+		for k := range out {
+			o.Robust = k == 1
+			out[k] = mustFit(t, d, o)
+			x, noise, observed, numbers := HeldOut(mustPrepare(t, d, o).Prepared)
+			p := testcheck.Get(out[k].Posterior().PredictNoise(t.Context(), x, len(numbers), noise))(t)
+			r, scale, nlpd := out[k].Report.Robust, out[k].Model.Scaling.YScale, 0.0
+			for i, y := range observed[0] {
+				normal := func(noise float64) float64 {
+					v := p.StdLatent[i]*p.StdLatent[i] + noise*scale*scale
+					return math.Exp(-(y-p.Mean[i])*(y-p.Mean[i])/(2*v)) / math.Sqrt(2*math.Pi*v)
+				}
+				density := normal(out[k].Model.NoiseVariance)
+				if r != nil {
+					density = (1-r.Share)*density + r.Share*normal(out[k].Model.NoiseVariance+r.NoiseVariance)
+				}
+				if nlpd -= math.Log(density); !off[numbers[i]] {
+					clean[k] -= math.Log(density)
+				}
+			}
+			testcheck.Within(t, float64(out[k].Report.Test.NLPD), nlpd/50, 1e-8, "%s: NLPD of held-out rows", name)
+			left, sum := testcheck.Get(out[k].Posterior().LeaveOneOut(t.Context()))(t), 0.0
+			for _, v := range left.LogDensity {
+				sum -= v / 100
+			}
+			testcheck.Within(t, out[k].Report.Scores.LeaveOneOut.NLPD, sum, 1e-6, "%s: NLPD of rows left out", name)
+		}
+		plain, robust := out[0].Report, out[1].Report
+		if !(robust.Test.NLPD < plain.Test.NLPD-0.5 && clean[1] < clean[0]+0.1*50) || robust.Test.Calibration != "" || robust.Verdict.Level != summary.Good || len(robust.Robust.Rows) < 3 {
+			t.Errorf("%s: NLPD %v, plain %v; %v and %v of clean rows\n%s", name, robust.Test.NLPD, plain.Test.NLPD, clean[1]/50, clean[0]/50, robust.Verdict.Text())
+		}
+		testcheck.Words(t, robust.Verdict.Headline, " times that with all rows; the 95 % intervals hold ", " of all 50 rows")
+	}
+}
