@@ -270,8 +270,8 @@ func TestRobustDrops(t *testing.T) {
 }
 
 // TestRobustHeldOut fits tables of which a twentieth of the targets is off by 5 to 15 standard deviations, also where they
-// are held out. Densities of held-out rows are higher than those of a plain fit, and hardly lower on the rows that fit;
-// the report has them, and those of rows left out, as the mixture gives them.
+// are held out. Held-out rows have a higher density than in a plain fit, and rows that fit hardly a lower one;
+// the report has these densities, and the densities of rows left out, as the mixture gives them.
 func TestRobustHeldOut(t *testing.T) {
 	for name, f := range map[string]func(a, b float64) float64{"wave": wavy, "plane": func(a, b float64) float64 { return a - 2*b }} {
 		off := map[int]bool{}

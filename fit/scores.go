@@ -154,8 +154,8 @@ func foldScore(s *tuning.Placement, z []float64) *summary.ObjectiveFolds {
 
 // ofTarget returns the scores of left-out rows with the squared errors of a target that has a
 // transform, whose mean depends on λ at z and on the variance, in place of the transformed target's.
-// Outlying rows do not count in squared errors, which judge the noise of the others, and the density is that of rows
-// of which nobody knows whether they fit.
+// Outlying rows do not count in squared errors, which judge the noise of the others. The density takes rows as new
+// ones, of which nobody knows whether they fit.
 func ofTarget(j *problem.Prepared, z []float64, left graph.LeftOut) graph.LeftOut {
 	scaling, y, n := problem.ScalingAt(j.Sample.Scalings[0], j.Params, z), j.Sample.Y, j.Sample.N()
 	outlying, own := j.Sample.OutlyingRows()

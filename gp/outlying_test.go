@@ -43,7 +43,7 @@ func wantMixture(t *testing.T, p *Prediction, i int, mean, fitting, scale float6
 }
 
 // TestOutlying compares predictions of a robust model, of new rows and of training rows left out, with mixtures around
-// those of a model without the share, which predicts as before. Of a row left out it has the own variance in addition.
+// predictions of a model without the share, which predicts as before, and a row left out with its own variance.
 func TestOutlying(t *testing.T) {
 	m, rows := outlyingModel(t, 30), newRows(9)
 	plain, square := *m, m.Scaling.YScale*m.Scaling.YScale

@@ -122,8 +122,9 @@ func (row *Row) addReport(e rundir.JobEvent) {
 		row.Expression, row.Choice = r.Kernel, r.Choice.Text()
 	}
 	if r.Test != nil {
-		t := cmp.Or(r.Test.Fitting, r.Test) // as the verdict
-		row.RMSE, row.RMSEStandardized, row.NLPD, row.NLPDStandardized, row.Coverage95 = &t.RMSE, &t.RMSEStandardized, summary.Finite(float64(t.NLPD)), summary.Finite(float64(t.NLPDStandardized)), &t.Coverage95
+		t, fit := r.Test, cmp.Or(r.Test.Fitting, r.Test) // as the verdict
+		row.RMSE, row.RMSEStandardized = &fit.RMSE, &fit.RMSEStandardized
+		row.NLPD, row.NLPDStandardized, row.Coverage95 = summary.Finite(float64(t.NLPD)), summary.Finite(float64(t.NLPDStandardized)), &t.Coverage95
 	}
 	if r.Verdict == nil { // from an earlier version
 		r.Judge()

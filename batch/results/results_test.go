@@ -184,16 +184,16 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestReported checks that a row has the kernel that its fit chose, and the scores of the verdict: of the rows
-// that fit, if some do not.
+// TestReported checks that a row has the kernel that its fit chose, and the scores of the verdict: the error of the
+// rows that fit, if some do not, and other scores of all.
 func TestReported(t *testing.T) {
 	fitting := &summary.TestScores{N: 97, RMSE: 3, RMSEStandardized: 0.3, NLPD: 2, NLPDStandardized: 0.5, Coverage95: 0.95}
 	report := &summary.Report{Type: "fit", Status: "gain-converged", N: 200, Kernel: "rbf(ard)", Mean: "linear",
-		Test:   &summary.TestScores{N: 100, RMSE: 9, RMSEStandardized: 0.9, NLPD: 40, NLPDStandardized: 39, Coverage95: 0.9, Fitting: fitting},
+		Test:   &summary.TestScores{N: 100, RMSE: 9, RMSEStandardized: 0.9, NLPD: 3, NLPDStandardized: 1, Coverage95: 0.9, Fitting: fitting},
 		Choice: &summary.ModelChoice{Rows: 200, Models: []summary.ChosenModel{{Kernel: "rbf(ard)", Mean: "linear"}, {Kernel: "matern32(ard)", BIC: 2}}}}
 	row := Row{Job: "a.auto.0", Kernel: "auto", Expression: "auto", State: "done"}
 	row.addReport(rundir.JobEvent{Type: rundir.Done, Report: report})
-	if row.Expression != "rbf(ard)" || *row.RMSE != 3 || *row.RMSEStandardized != 0.3 || *row.NLPD != 2 || *row.NLPDStandardized != 0.5 || *row.Coverage95 != 0.95 {
+	if row.Expression != "rbf(ard)" || *row.RMSE != 3 || *row.RMSEStandardized != 0.3 || *row.NLPD != 3 || *row.NLPDStandardized != 1 || *row.Coverage95 != 0.9 {
 		t.Errorf("%+v", row)
 	}
 	testcheck.Words(t, row.Verdict, "on 97 held-out rows, 3 outlying rows aside, the error (RMSE) is 3,")

@@ -148,8 +148,8 @@ func manyAside(r *Report, e *Evidence) (Level, string) {
 	return level, e.named(fmt.Sprintf("%d of %.0f %s are too far off to count, but %d of %d training rows are outlying, so about %.0f are expected: the model misses the others", e.Outlying, all, e.Rows, len(r.Robust.Rows), r.N, all*share))
 }
 
-// NewEvidence returns the scores of rows of a target, which has a name if there are several, for a verdict. The error
-// is that of the rows that fit; densities and intervals, which expect outlying rows, count all.
+// NewEvidence returns the scores of rows of a target, which has a name if there are several, for a verdict. Errors
+// count rows that fit, and densities and intervals, which expect outlying rows, count all.
 func NewEvidence(t *TestScores, rows, target string) Evidence {
 	fit := cmp.Or(t.Fitting, t)
 	return Evidence{Rows: rows, Target: target, N: fit.N, Outlying: t.N - fit.N, Far: t.Far, RMSE: fit.RMSE, RMSEStandardized: fit.RMSEStandardized, WithOutlying: t.RMSEStandardized, NLPDStandardized: float64(t.NLPDStandardized), Coverage95: t.Coverage95}

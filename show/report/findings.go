@@ -112,7 +112,7 @@ func (f *findings) listOutlying() {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	text := textform.Counted(len(robust.Rows), "row does not fit and has a noise variance of its own", "rows do not fit and have noise variances of their own")
-	f.add(text+"; by their number from 0 and standard deviations off: "+strings.Join(parts, ", ")+".", "Check whether they are mistakes in the table. The scores below count them, the verdict does not.")
+	f.add(text+"; by their number from 0 and standard deviations off: "+strings.Join(parts, ", ")+".", "Check whether they are mistakes in the table. The scores below count them, the error in the verdict does not.")
 }
 
 // findFar names the rows whose errors are far larger than their standard deviations.
