@@ -238,7 +238,10 @@ func (p *Prediction) mix(n int) {
 	p.Mean, p.Std, p.StdLatent = make([]float64, n), make([]float64, n), make([]float64, n)
 	for _, part := range p.Parts {
 		floats.AddScaled(p.Mean, share, part.Mean)
+		p.Medians = append(p.Medians, part.Medians...)
 	}
+	slices.Sort(p.Medians)
+	p.Medians = slices.Compact(p.Medians)
 	for i := range n {
 		spread, observed, latent := 0.0, 0.0, 0.0
 		for _, part := range p.Parts {

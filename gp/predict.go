@@ -3,6 +3,7 @@ package gp
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -26,6 +27,8 @@ type Prediction struct {
 	Transformed *Transformed
 	// Parts are the components of a mixture, of equal weight; nil for a normal distribution.
 	Parts []*Prediction
+	// Medians are the rows whose Mean is the median, because the tail of a transformed target rules the expected value.
+	Medians []int
 	// Outlying describes observations that do not fit; nil if the model expects none. Std and the intervals
 	// count them. With a transform Mean and Std do not, because their tails would rule both.
 	Outlying *Outlying
@@ -86,7 +89,7 @@ func (s *system) predictions(ctx context.Context, rows []float64, m int, row Row
 	}
 	var out []*Prediction
 	for t, mean := range withMeans(targets, xs, sums) {
-		p := newPrediction(targets[t].Scaling, mean, latent, noise).mixed(targets[t])
+		p := newPrediction(targets[t].Scaling, mean, latent, noise).mixed(targets[t]).untail(targets[t])
 		if err := checkResult("prediction", m, p.Mean, p.Std, p.StdLatent, p.Lower95, p.Upper95); err != nil {
 			return nil, err
 		}
@@ -165,6 +168,27 @@ func (p *Prediction) invert(of *transform.Map) {
 		p.Lower95[i] = of.Inverse(mean - score.Z95*p.Transformed.Std[i])
 		p.Upper95[i] = of.Inverse(mean + score.Z95*p.Transformed.Std[i])
 	}
+}
+
+// tailed is how many times the range of the training targets, or the bound of an interval, an expected value is off that
+// a tail rules.
+const tailed = 10
+
+// untail replaces expected values of a transformed target that its tail rules by medians.
+func (p *Prediction) untail(m *Model) *Prediction {
+	if p.Transformed == nil {
+		return p
+	}
+	low, high := slices.Min(m.Y), slices.Max(m.Y)
+	far := tailed * (high - low)
+	for i, mean := range p.Mean {
+		outside := mean > max(tailed*p.Upper95[i], p.Upper95[i]) || mean < min(tailed*p.Lower95[i], p.Lower95[i])
+		if outside || mean > high+far || mean < low-far {
+			p.Mean[i] = p.Transformed.Of.Inverse(p.Transformed.Mean[i])
+			p.Medians = append(p.Medians, i)
+		}
+	}
+	return p
 }
 
 // normal returns the distribution of a new observation at row i that fits, without draws.

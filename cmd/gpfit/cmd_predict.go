@@ -120,7 +120,11 @@ func runPredict(c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	run := &prediction{Command: c, file: file, model: model, regression: regression, table: in, picture: plot}
+	far, err := newOutside(model)
+	if err != nil {
+		return err
+	}
+	run := &prediction{Command: c, file: file, model: model, regression: regression, table: in, picture: plot, outside: far}
 	defer run.close()
 	if err := run.begin(); err != nil {
 		return err
@@ -133,6 +137,7 @@ func runPredict(c *cli.Command) error {
 	err = c.WriteFile(file, run.write)
 	c.Msg.Clear()
 	c.Msg.Warn(run.read.warnings[run.warned:]...)
+	c.Msg.Warn(far.warnings()...)
 	if err == nil && plot != nil {
 		err = run.drawPlot()
 	}
@@ -176,6 +181,7 @@ type prediction struct {
 	written func() (struct{}, error)
 	warned  int // warnings shown
 	picture *predictPlot
+	outside *outside
 	// parts predicts rows.
 	parts func(in dataset.Rows) ([]columns.TargetColumns, error)
 	// marginal predicts rows for the plot.
@@ -338,6 +344,8 @@ func (r *prediction) write(w io.Writer) (err error) {
 			return err
 		}
 		keys := columns.Keys{Names: kept, Values: piece.Keep, Blank: piece.Blank}
+		before := r.done
+		r.outside.add(piece, parts, func(i int) int { return before + keys.Place(i) })
 		r.written = start(func() (struct{}, error) { return struct{}{}, out.AddKeyed(parts, keys) })
 		r.done += piece.Total
 		r.read.rows.Total = 0
@@ -355,6 +363,12 @@ func (r *prediction) write(w io.Writer) (err error) {
 	reading := r.table.Reading()
 	if r.info["n"], r.info["reading"] = r.done, reading; reading.Skipped() > 0 {
 		r.Msg.Note("%s", reading.Text())
+	}
+	if r.outside.N > 0 {
+		r.info["outside"] = r.outside
+	}
+	if r.outside.medians > 0 {
+		r.info["medians"] = r.outside.Medians
 	}
 	if r.Rows.Observed {
 		scores := r.scorer.Scores(&r.Predict, r.model)
