@@ -30,6 +30,8 @@ type outside struct {
 	// N counts the rows; Rows has the first.
 	N    int          `json:"n"`
 	Rows []outsideRow `json:"rows"`
+	// byMean says that some are less far, where only the mean function goes on.
+	byMean bool
 	// Medians are rows, the first ones, whose mean is the median, and medians counts all.
 	Medians []int `json:"-"`
 	medians int
@@ -74,6 +76,7 @@ func (o *outside) add(in dataset.Rows, parts []columns.TargetColumns, number fun
 		if worst < 0 {
 			continue
 		}
+		o.byMean = o.byMean || farthest <= 1
 		if o.N++; len(o.Rows) < mostOutside {
 			c := o.columns[worst]
 			row := outsideRow{Row: number(i), Column: c.Name, Value: x[c.First], Seen: [2]float64{c.Low, c.High}, column: c}
@@ -146,7 +149,11 @@ func (o *outside) warnings() (out []string) {
 		named = append(named, fmt.Sprintf("row %d (from 1) with %s = %s, seen %s to %s", row.Row+1, row.Column, texts[0], texts[1], texts[2]))
 	}
 	if o.N > 0 {
-		out = append(out, fmt.Sprintf("%s far outside of the training rows, where predictions say little: %s", textform.Counted(o.N, "row is", "rows are"), enumerated(named, o.N)))
+		where := "far outside of the training rows, where predictions say little"
+		if o.byMean {
+			where = "far outside of the training rows, or where only the mean function goes on"
+		}
+		out = append(out, fmt.Sprintf("%s %s: %s", textform.Counted(o.N, "row is", "rows are"), where, enumerated(named, o.N)))
 	}
 	named = nil
 	for _, row := range o.Medians[:min(len(o.Medians), mostNamed)] {
