@@ -140,6 +140,17 @@ func (c *checker) wrong(format string, args ...any) error {
 	return &FileError{Path: c.path, Msg: fmt.Sprintf(format, args...)}
 }
 
+// cause says why the weights of a file may be wrong, and what to do; empty for a model that was not read from one.
+func (c *checker) cause() string {
+	if c.path == "" {
+		return ""
+	}
+	if e, err := c.model.Expression(); err == nil && kernel.Unproved(e) {
+		return ". The file was changed after the fit, or the formula of the kernel is no covariance function there, so that no weights solve this well ('gpfit kernel check' looks for it): fit with another formula, or with bounds on its parameters"
+	}
+	return ". The data, the parameters, the noise or the weights were changed after the fit: take another copy of the file, or fit again"
+}
+
 // weights compares Σα with the targets, less the mean function, in the rows of a block at the positions at.
 func (c *checker) weights(ctx context.Context, rows, at []int) error {
 	m, targets := c.model, c.model.targets()
@@ -151,10 +162,6 @@ func (c *checker) weights(ctx context.Context, rows, at []int) error {
 			size[t] += math.Sqrt(c.diagonal[rows[k]]) * math.Abs(v)
 		}
 		wanted[t], means[t] = one.Residuals(), one.Mean.size(c.x)
-	}
-	cause := "The data, the parameters, the noise or the weights were changed after the fit: take another copy of the file, or fit again"
-	if e, err := m.Expression(); err == nil && kernel.Unproved(e) {
-		cause = "The file was changed after the fit, or the formula of the kernel is no covariance function there, so that no weights solve this well ('gpfit kernel check' looks for it): fit with another formula, or with bounds on its parameters"
 	}
 	var mutex sync.Mutex
 	worst, wrong, own, n := 0.0, error(nil), c.x.Pick(rows), len(rows)
@@ -177,7 +184,7 @@ func (c *checker) weights(ctx context.Context, rows, at []int) error {
 				if len(targets) > 1 {
 					of = " of target " + one.TargetName
 				}
-				wrong = c.wrong("the weights alpha do not solve (K + σ²I)·α = y − m in training row %d%s: they are off by %.2g in scaled units, and rounding explains %.2g. %s", row+1, of, off, rounding, cause)
+				wrong = c.wrong("the weights alpha do not solve (K + σ²I)·α = y − m in training row %d%s: they are off by %.2g in scaled units, and rounding explains %.2g%s", row+1, of, off, rounding, c.cause())
 			}
 			mutex.Unlock()
 		}

@@ -122,26 +122,39 @@ func (s *solver) leastSquares(r, solved []float64) error {
 	return nil
 }
 
-// mostCancelled is how many times longer than alpha the solutions may be of which it is a difference.
-const mostCancelled = 1e3
+// mostCancelled is how many times longer than alpha the solutions may be of which it is a difference: half of the slack
+// with which package gp checks the equations of a model.
+const mostCancelled = 32
 
 // subtractMean takes the mean with the coefficients of least squares for r from target t of r and alpha, and adds them to
 // beta. It returns the sum of the norms of what it takes from alpha.
 func (s *solver) subtractMean(r []float64, t int) (size float64) {
-	n, q := s.ws.N(), len(s.h)/s.ws.N()
-	for j, v := range s.gls.Coefficients(r[t*n : (t+1)*n]) {
-		floats.AddScaled(r[t*n:(t+1)*n], -v, s.h[j*n:(j+1)*n])
+	n := s.ws.N()
+	for j, v := range s.addCoefficients(r, t) {
 		floats.AddScaled(s.alpha[t*n:(t+1)*n], -v, s.solvedH[j*n:(j+1)*n])
-		s.beta[t*q+j] += v
 		size += math.Abs(v) * floats.Norm(s.solvedH[j*n:(j+1)*n], 2)
 	}
 	return size
 }
 
-// refine solves for the residual r itself, and once more for what least squares still find in it (Björck, Numerical
-// Methods for Least Squares Problems, 1996, section 2.9). A target that is its mean has no other digits.
+// addCoefficients returns the coefficients of least squares for target t of r, adds them to beta, and takes their mean from r.
+func (s *solver) addCoefficients(r []float64, t int) []float64 {
+	n, q := s.ws.N(), len(s.h)/s.ws.N()
+	more := s.gls.Coefficients(r[t*n : (t+1)*n])
+	for j, v := range more {
+		floats.AddScaled(r[t*n:(t+1)*n], -v, s.h[j*n:(j+1)*n])
+		s.beta[t*q+j] += v
+	}
+	return more
+}
+
+// refine takes from the residual r what least squares still find in it, and solves for r itself (Björck, Numerical Methods
+// for Least Squares Problems, 1996, section 2.9). A target that is its mean has no other digits.
 func (s *solver) refine(r []float64) error {
 	n := s.ws.N()
+	for t := range s.targets {
+		s.addCoefficients(r, t)
+	}
 	copy(s.alpha, r)
 	if err := s.ws.Solve(s.ctx, s.alpha, s.targets); err != nil {
 		s.formed = false
@@ -149,7 +162,6 @@ func (s *solver) refine(r []float64) error {
 	}
 	for t := range s.targets {
 		s.sizes[t] = floats.Norm(s.alpha[t*n:(t+1)*n], 2)
-		s.sizes[t] += s.subtractMean(r, t)
 	}
 	return nil
 }
