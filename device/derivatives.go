@@ -16,8 +16,14 @@ type DerivativeProducts interface {
 	// the p-th of P parameters and the k-th vector. It does not depend on Form. One pass over the
 	// pairs of points serves all products, which take O(P·m·n²) operations.
 	MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error
+	Whitener
+}
+
+// Whitener is the capability of a [Workspace] to compute with the inverse of a factor of Σ.
+type Whitener interface {
 	// Whiten overwrites b, n×m, by L⁻¹b or, if transposed, by L⁻ᵀb, for the factor
-	// L of Σ = LLᵀ, any matrix with that property. It takes n²m flops.
+	// L of Σ = LLᵀ, any matrix with that property; of a [FactorStore] it is the factor that it stores.
+	// It takes n²m flops.
 	Whiten(ctx context.Context, b []float64, m int, transposed bool) error
 }
 

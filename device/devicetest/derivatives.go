@@ -145,7 +145,7 @@ func testWhiten(t *testing.T, s suite) {
 	for _, n := range []int{1, 2, 17, 100, 300} {
 		p, rng := s.noisyProblem(t, n)
 		w, r := s.formed(t, p), newReference(t, p)
-		c := capability[device.DerivativeProducts](t, w)
+		c := capability[device.Whitener](t, w)
 		for _, when := range []string{"before", "after"} {
 			for _, m := range []int{1, 3, 40} {
 				b := normals(rng, n*m)

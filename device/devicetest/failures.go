@@ -118,7 +118,7 @@ func (s suite) laterCalls(w device.Workspace, p *problem) map[string]func(contex
 			calls[name] = func(ctx context.Context) error { return contractAdjoint(ctx, w, p, adj) }
 		}
 	}
-	if c, ok := w.(device.DerivativeProducts); ok {
+	if c, ok := w.(device.Whitener); ok {
 		calls["Whiten"] = func(ctx context.Context) error { return c.Whiten(ctx, make([]float64, n), 1, true) }
 	}
 	if c, ok := w.(device.JointCovariance); ok {

@@ -6,10 +6,10 @@ import (
 	"gpfit/device/tiling"
 )
 
-// substitute overwrites vectors, of n numbers each, by Σ⁻¹b.
-func (m *machine) substitute(ctx context.Context, b []float64, count int) error {
+// substitute overwrites vectors, of n numbers each, by the solutions with L, or Lᵀ, for one substitution after the other.
+func (m *machine) substitute(ctx context.Context, b []float64, count int, ops ...tiling.Substitution) error {
 	v := newVectors(m.layout, b, count)
-	for _, op := range []tiling.Substitution{tiling.Forward, tiling.Backward} {
+	for _, op := range ops {
 		reset(m.steps)
 		if err := m.substitution(ctx, v, op); err != nil {
 			return err

@@ -24,6 +24,7 @@ type checked interface {
 	device.Workspace
 	device.InverseDiagonal
 	device.JointCovariance
+	device.Whitener
 }
 
 // workspace is the [hostmethod.Engine]. A contraction replaces L by U = L⁻ᵀ; what needs L afterwards computes it again.
@@ -127,7 +128,19 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 	if err := w.restore(ctx); err != nil {
 		return err
 	}
-	return w.substitute(ctx, b, m)
+	return w.substitute(ctx, b, m, tiling.Forward, tiling.Backward)
+}
+
+// Whiten implements [device.Whitener].
+func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed bool) error {
+	if err := w.restore(ctx); err != nil {
+		return err
+	}
+	op := tiling.Forward
+	if transposed {
+		op = tiling.Backward
+	}
+	return w.substitute(ctx, b, m, op)
 }
 
 // Contract implements [hostmethod.Engine].

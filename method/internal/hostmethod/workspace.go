@@ -178,12 +178,12 @@ func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
 	return w.ended(ctx, w.engine.Solve(ctx, b, m))
 }
 
-// Whiten implements [device.DerivativeProducts].
+// Whiten implements [device.Whitener].
 func (w *Workspace) Whiten(ctx context.Context, b []float64, m int, transposed bool) error {
 	if err := w.ready(ctx, true, device.CheckColumns(b, w.N(), m), nil, nil); err != nil {
 		return err
 	}
-	return w.ended(ctx, w.engine.(device.DerivativeProducts).Whiten(ctx, b, m, transposed))
+	return w.ended(ctx, w.engine.(device.Whitener).Whiten(ctx, b, m, transposed))
 }
 
 // InverseDiagonal implements [device.InverseDiagonal].
