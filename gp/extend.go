@@ -36,18 +36,21 @@ type Extension struct {
 }
 
 // ExtensionScores compares new rows with the predictions of a model that did not know
-// them, in original units. It takes the coefficients of the mean as known.
+// them, in original units.
 type ExtensionScores struct {
 	Name string `json:"target"`
-	// RMSE, NLPD and Coverage95 refer to the prediction of each row from only the earlier rows.
+	// RMSE, NLPD and Coverage95 are the scores of [Predict], of each row from only the earlier rows.
 	RMSE       float64 `json:"rmse"`
 	NLPD       float64 `json:"nlpd"`
 	Coverage95 float64 `json:"coverage95"`
-	// Deviance is (y−μ)ᵀC⁻¹(y−μ) for the joint predictive distribution of the m rows. If
-	// the model is right, it has a χ² distribution with m degrees of freedom. PValue is
-	// the probability of a deviance as far out, on either side.
+	// Deviance is (y−μ)ᵀC⁻¹(y−μ) for the joint predictive distribution of the rows that count, with the
+	// uncertainty of a mean by least squares in C. If the model is right, it has a χ² distribution with one
+	// degree of freedom for each of them. PValue is the probability of a deviance as far out, on either
+	// side. A model with draws has the means over its draws.
 	Deviance float64 `json:"deviance"`
 	PValue   float64 `json:"p_value"`
+	// Outlying counts the rows that do not count, because a robust model has found rows as far out ([Model.Fits]).
+	Outlying int `json:"outlying,omitempty"`
 }
 
 // Extend adds rows to the model, at the same parameters and with the same scaling, and
@@ -94,9 +97,12 @@ func (add *Addition) extend(ctx context.Context, m *Model, b device.Backend, rea
 	if err != nil {
 		return nil, nil, err
 	}
-	differences, err := add.differences(ctx, m, b)
-	if err != nil {
-		return nil, nil, err
+	scores := &scored{add: add, before: m, of: make([]scoredTarget, m.T())}
+	averages := m.Draws.Len() > 0
+	if averages { // before the memory for all rows is in use
+		if err := scores.seeEarlier(ctx, b); err != nil {
+			return nil, nil, err
+		}
 	}
 	s, err := newSystem(grown, b)
 	if err == nil {
@@ -105,16 +111,18 @@ func (add *Addition) extend(ctx context.Context, m *Model, b device.Backend, rea
 	if err != nil {
 		return nil, nil, err
 	}
-	e, scores := &Extension{Method: s.ws.Method()}, newScored(differences, add.N, m.T())
-	if e.Extended, err = s.formFrom(ctx, m.N(), read); err == nil {
-		if factor, ok := s.ws.(device.FactorStore); ok {
-			err = scores.fromFactor(factor, m.N())
+	e := &Extension{Method: s.ws.Method()}
+	if e.Extended, err = s.formFrom(ctx, m.N(), read); err == nil && !averages {
+		if factor, ok := s.ws.(factored); ok {
+			err = scores.see(s.foreseen(ctx, factor, m.N()))
 		} else {
-			err = scores.fromJoint(ctx, m, b, add, grown.NoiseDiagonal())
+			err = scores.seeEarlier(ctx, b)
 		}
 	}
 	if err == nil {
-		e.Targets = scores.scores(m.N(), grown)
+		e.Targets, err = scores.scores()
+	}
+	if err == nil {
 		err = s.settle(ctx)
 	}
 	if err == nil {
@@ -183,31 +191,6 @@ func (add *Addition) rowNumbers(m *Model) []float64 {
 		rows = append(rows, next+float64(i))
 	}
 	return rows
-}
-
-// differences returns what the targets of the new rows differ from their predicted means, in
-// scaled units, N×T.
-func (add *Addition) differences(ctx context.Context, m *Model, b device.Backend) ([]float64, error) {
-	xs, err := m.inputs().at(add.X, add.N)
-	if err != nil {
-		return nil, err
-	}
-	before, err := m.Means(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	defer before.Close()
-	predicted, err := before.means(ctx, xs)
-	if err != nil {
-		return nil, err
-	}
-	var out []float64
-	for t, mean := range predicted {
-		y := m.Target(t).Scaling.Targets(add.Y[t*add.N : (t+1)*add.N])
-		floats.Sub(y, mean)
-		out = append(out, y...)
-	}
-	return out, nil
 }
 
 // formFrom forms the workspace from the first known rows of the factor, which read

@@ -8,14 +8,22 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest/testmethod"
+	"gpfit/internal/matrixrows"
+	"gpfit/internal/score"
 	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
+	"gpfit/method/merged"
+	"gpfit/method/tiles"
 )
 
 // extendTolerance is relative to the largest element; newModel has a condition number near 1e4.
@@ -126,39 +134,169 @@ func near(t *testing.T, what string, got, want []float64) {
 	testcheck.Near(t, what, got, want, 0, extendTolerance*floats.Norm(want, math.Inf(1)))
 }
 
-// TestExtensionScores compares with predictions of the model before: row by row, and jointly.
-func TestExtensionScores(t *testing.T) {
-	ctx := t.Context()
-	part, add := addition(t, newModel(t, 90), 12)
-	p, e := testcheck.Get2(part.Extend(ctx, backend, add))(t)
-	defer p.Close()
-	before := testcheck.Get(part.Condition(ctx, backend))(t)
-	defer before.Close()
-	predicted := testcheck.Get(before.Predict(ctx, add.X, add.N))(t)
-	rmse, nlpd, inside := 0.0, 0.0, 0.0
-	for i, y := range add.Y {
-		d := (y - predicted.Mean[i]) / predicted.Std[i]
-		rmse += (y - predicted.Mean[i]) * (y - predicted.Mean[i]) / 12
-		nlpd += (0.5*d*d + math.Log(predicted.Std[i]) + 0.5*math.Log(2*math.Pi)) / 12
-		if y >= predicted.Lower95[i] && y <= predicted.Upper95[i] {
-			inside += 1.0 / 12
+// newDense returns the differences of a target of new rows from what the model predicts, and the covariance of the
+// observations: Rasmussen & Williams (2006), eq. 2.41 and 2.42, by dense matrices.
+func newDense(t *testing.T, part *Model, add Addition, target int) (d *mat.VecDense, c *mat.Dense) {
+	t.Helper()
+	grown, n, m := testcheck.Get(add.to(part))(t), part.N(), add.N
+	k := testcheck.Get(testcheck.Get(grown.covariance())(t).prior(t.Context(), grown.Points(), nil))(t)
+	sigma, noise := mat.NewDense(n+m, n+m, k.Cov), grown.NoiseDiagonal()
+	for i := range n + m {
+		sigma.Set(i, i, sigma.At(i, i)+noise[min(i, len(noise)-1)])
+	}
+	one := grown.Target(target)
+	y := mat.NewVecDense(n+m, one.Scaling.Targets(one.Y))
+	var w, solved mat.Dense // Σ₂₁Σ₁₁⁻¹
+	testcheck.Do(t, solved.Solve(sigma.Slice(0, n, 0, n), sigma.Slice(0, n, n, n+m)))
+	w.CloneFrom(solved.T())
+	c, d = mat.NewDense(m, m, nil), mat.NewVecDense(m, nil)
+	c.Mul(&w, sigma.Slice(0, n, n, n+m))
+	c.Sub(sigma.Slice(n, n+m, n, n+m), c)
+	if q := len(one.Mean.Basis); q > 0 {
+		h := mat.DenseCopyOf(mat.NewDense(q, n+m, one.Mean.Basis.Evaluate(grown.Points())).T())
+		beta := mat.NewVecDense(q, slices.Clone(one.Mean.Coefficients))
+		if one.Mean.LeastSquares {
+			var whole, a, r, spread, added mat.Dense
+			testcheck.Do(t, a.Solve(sigma.Slice(0, n, 0, n), h.Slice(0, n, 0, q)))
+			whole.Mul(h.Slice(0, n, 0, q).T(), &a)
+			beta.MulVec(a.T(), y.SliceVec(0, n))
+			testcheck.Do(t, beta.SolveVec(&whole, beta))
+			r.Mul(&w, h.Slice(0, n, 0, q))
+			r.Sub(h.Slice(n, n+m, 0, q), &r)
+			testcheck.Do(t, spread.Solve(&whole, r.T()))
+			added.Mul(&r, &spread)
+			c.Add(c, &added)
+		}
+		var means mat.VecDense
+		means.MulVec(h, beta)
+		y.SubVec(y, &means)
+	}
+	d.MulVec(&w, y.SliceVec(0, n))
+	d.SubVec(y.SliceVec(n, n+m), d)
+	return d, c
+}
+
+// distance returns dᵀC⁻¹d of the given rows.
+func distance(t *testing.T, d *mat.VecDense, c *mat.Dense, rows []int) float64 {
+	t.Helper()
+	own, part, solved := mat.NewVecDense(len(rows), nil), mat.NewDense(len(rows), len(rows), nil), mat.VecDense{}
+	for i, at := range rows {
+		own.SetVec(i, d.AtVec(at))
+		for k, other := range rows {
+			part.Set(i, k, c.At(at, other))
 		}
 	}
-	s := e.Targets[0]
-	if math.Abs(s.RMSE-math.Sqrt(rmse)) > 1e-9 || math.Abs(s.NLPD-nlpd) > 1e-9 || math.Abs(s.Coverage95-inside) > 1e-9 {
-		t.Errorf("%+v, want RMSE %v, NLPD %v, coverage %v", s, math.Sqrt(rmse), nlpd, inside)
+	testcheck.Do(t, solved.SolveVec(part, own))
+	return mat.Dot(own, &solved)
+}
+
+// TestExtensionScores compares the scores of new rows with dense matrices, by the factor and by a method without one, and
+// with an outlying row for a model that has found such rows.
+func TestExtensionScores(t *testing.T) {
+	const count, off = 12, 5
+	sampled := variants(t, 90)
+	robust := newModel(t, 90)
+	robust.Mean.LeastSquares = true
+	robust.Noise.Outlying, robust.Noise.OutlyingVariances = []int{4, 17}, []float64{9, 16}
+	robust.TrainNoise = testcheck.Slice(90, func(i int) float64 { return robust.NoiseVariance + map[int]float64{4: 9, 17: 16}[i] })
+	robust.Y[90-count+off] += 40
+	sampled["robust"] = robust
+	for name, whole := range sampled {
+		part, add := addition(t, whole, count)
+		on := onCPU().Capabilities().Devices
+		for _, b := range slices.Concat([]device.Backend{backend}, testcheck.Get(tiles.Method{}.Backends(on))(t), testcheck.Get(merged.Method{}.Backends(on))(t)) {
+			p, e := testcheck.Get2(part.Extend(t.Context(), b, add))(t)
+			p.Close()
+			for k, got := range e.Targets {
+				d, c := newDense(t, part, add, k)
+				rows, want, unit := matrixrows.All(count), ExtensionScores{Name: got.Name}, part.Target(k).Scaling.YScale
+				for i := range count {
+					z, std := d.AtVec(i)/math.Sqrt(c.At(i, i)-part.Jitter), unit*math.Sqrt(c.At(i, i)-part.Jitter)
+					want.RMSE += unit * unit * d.AtVec(i) * d.AtVec(i) / count
+					want.NLPD += (z*z/2 + math.Log(std*math.Sqrt(2*math.Pi))) / count
+					if math.Abs(z) <= score.Z95 {
+						want.Coverage95 += 1.0 / count
+					}
+				}
+				all := distance(t, d, c, rows)
+				if name == "robust" {
+					rows, want.Outlying = slices.Delete(rows, off, off+1), 1
+				}
+				want.RMSE, want.Deviance = math.Sqrt(want.RMSE), distance(t, d, c, rows)
+				below, beyond := distuv.ChiSquared{K: count}, distuv.ChiSquared{K: float64(len(rows))}
+				want.PValue = min(1, 2*below.CDF(all), 2*beyond.Survival(want.Deviance))
+				if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-8, 0)); diff != "" {
+					t.Errorf("%s, method %s: %s", name, e.Method, diff)
+				}
+			}
+		}
 	}
-	// log p(new | old) = log p(all) − log p(old) gives the deviance by another path.
-	logDets := [2]float64{}
-	for i, q := range []*Posterior{p, before} {
-		logDets[i], _, _ = q.Workspace().LogDet()
+}
+
+// TestDeviances draws tables from a model whose mean is found by least squares, and checks that the p-values of new rows
+// are uniform. The new rows are far out, where the coefficients count most. The distance of their distribution from the uniform one is above 0.163 in one of a hundred tests (Kolmogorov).
+func TestDeviances(t *testing.T) {
+	const tables, n, count = 100, 55, 15
+	for _, basis := range []int{1, 3} {
+		m := newModel(t, n)
+		for i := n - count; i < n; i++ {
+			m.X[2*i] *= 20
+		}
+		m.Scaling, m.Mean.LeastSquares = NewScaling(StandardizeX, m.X, m.Y, 2), true
+		m.Mean.Basis, m.Mean.Coefficients = m.Mean.Basis[3-basis:], m.Mean.Coefficients[3-basis:]
+		var rows []float64
+		for i := range n {
+			rows = append(rows, m.X[2*i], 7, m.X[2*i+1])
+		}
+		prior := testcheck.Get(Prior(t.Context(), m, rows, n, JointOptions{Observed: true}))(t)
+		draws := mustDraw(t, testcheck.Get(prior.Sampler())(t), tables, 5)
+		var p []float64
+		for k := range tables {
+			m.Y = draws[k*n : (k+1)*n]
+			part, add := addition(t, m, count)
+			after, e := testcheck.Get2(part.Extend(t.Context(), backend, add))(t)
+			after.Close()
+			p = append(p, e.Targets[0].PValue)
+		}
+		slices.Sort(p)
+		far := 0.0
+		for i, v := range p {
+			far = max(far, math.Abs(v-(float64(i)+0.5)/tables))
+		}
+		if p[1] < 1e-3 || far > 0.163 {
+			t.Errorf("%d coefficients: distance %.3f from the uniform distribution, p-values %.3g", basis, far, p)
+		}
 	}
-	deviance := 2*(p.whole.NLML-part.NLML) - (logDets[0] - logDets[1]) - 12*math.Log(2*math.Pi)
-	if math.Abs(s.Deviance-deviance) > 1e-8*deviance {
-		t.Errorf("deviance %v, want %v", s.Deviance, deviance)
+}
+
+// TestDrawnScores compares the scores of a model with draws with its predictions, and the deviance with that of the models
+// of its draws.
+func TestDrawnScores(t *testing.T) {
+	const count = 9
+	whole := newModel(t, 60)
+	whole.Mean.LeastSquares = true
+	part, add := addition(t, whole, count)
+	drawn := withDraws(part, 7)
+	after, e := testcheck.Get2(drawn.Extend(t.Context(), backend, add))(t)
+	defer after.Close()
+	predicted := testcheck.Get(Predict(t.Context(), condition(t, drawn), add.X, count, add.Noise))(t)[0]
+	want := ExtensionScores{Name: "y"}
+	below, beyond := 0.0, 0.0
+	for i, y := range add.Y {
+		want.RMSE += (y - predicted.Mean[i]) * (y - predicted.Mean[i]) / count
+		want.NLPD += predicted.Density(i).NegLog(y) / count
+		if y >= predicted.Lower95[i] && y <= predicted.Upper95[i] {
+			want.Coverage95 += 1.0 / count
+		}
 	}
-	if s.PValue < 0 || s.PValue > 1 || twoSided(11.34032237742414, 12) < 0.99 || math.Abs(twoSided(26.216967305535853, 12)-0.02) > 1e-9 {
-		t.Errorf("p-values %v, %v", s.PValue, twoSided(26.216967305535853, 12))
+	for k := range 7 {
+		d, c := newDense(t, settled(t, drawn.Draws.of(part, k)), add, 0)
+		v, chi := distance(t, d, c, matrixrows.All(count)), distuv.ChiSquared{K: count}
+		want.Deviance, below, beyond = want.Deviance+v/7, below+chi.CDF(v)/7, beyond+chi.Survival(v)/7
+	}
+	want.RMSE, want.PValue = math.Sqrt(want.RMSE), 2*min(below, beyond)
+	if diff := cmp.Diff(want, e.Targets[0], cmpopts.EquateApprox(1e-8, 0)); diff != "" {
+		t.Error(diff)
 	}
 }
 

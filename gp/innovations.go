@@ -2,6 +2,8 @@ package gp
 
 import (
 	"context"
+	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -11,96 +13,280 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/score"
+	"gpfit/mean"
 )
 
-// scored compares new rows with their predictions. With L₂₂L₂₂ᵀ = C, the covariance of the predictions from
-// only the earlier rows, row j of L₂₂ has the variance of prediction j as its squared norm, and L₂₂⁻¹d are
-// independent standard deviates for the differences d.
-type scored struct {
-	count, targets int
-	// differences and white = L₂₂⁻¹d are count×T; variances has one element for each new row.
-	differences, white, variances []float64
+// foresight is what a model says of m new rows, in scaled units.
+type foresight struct {
+	model *Model
+	// differences are the targets of the new rows minus their predicted means, m×T; latent and noise are the variances
+	// of the function and of the noise.
+	differences, latent, noise []float64
+	// The covariance C of the observations, with the uncertainty of the mean's coefficients, has C⁻¹ = the block of
+	// P = A⁻ᵀ(I − U(UᵀU)⁻¹Uᵀ)A⁻¹ for the new rows, the last ones of rows, where U = A⁻¹H is basis. whiten multiplies
+	// columns by A⁻¹, and white are the columns A⁻¹[0; d], rows×T, for the differences d. whiten is nil if C has no factor.
+	rows         int
+	basis, white []float64
+	whiten       func(b []float64, columns int) error
 }
 
-func newScored(differences []float64, count, targets int) *scored {
-	return &scored{count, targets, differences, make([]float64, len(differences)), make([]float64, count)}
+// factored is a workspace with a Cholesky factor.
+type factored interface {
+	device.FactorStore
+	device.Whitener
 }
 
-// add takes the elements 0 … j of row j of L₂₂, after the rows before it.
-func (s *scored) add(j int, row []float64) {
-	s.variances[j] = floats.Dot(row, row)
-	for k := range s.targets {
-		w := s.white[k*s.count : (k+1)*s.count]
-		w[j] = (s.differences[k*s.count+j] - floats.Dot(row[:j], w[:j])) / row[j]
+// foreseen returns what the model says of its rows from known on if it knows only those before. The factor L of all
+// rows has it, with R of Rasmussen & Williams (2006), eq. 2.42:
+//
+//	L⁻¹[H, y − Hβ] = [U₁, ·; U₂, w],  HᵀΣ₁₁⁻¹H = U₁ᵀU₁ of the known rows,  R = L₂₂U₂,  d = L₂₂w
+func (s *system) foreseen(ctx context.Context, factor factored, known int) (*foresight, error) {
+	m, n := s.whole, s.x.N
+	f := &foresight{model: m, rows: n, white: m.Residuals()}
+	f.whiten = func(b []float64, columns int) error { return factor.Whiten(ctx, b, columns, false) }
+	if err := f.whiten(f.white, m.T()); err != nil {
+		return nil, err
 	}
+	q := 0
+	if m.Mean.LeastSquares && len(m.Mean.Basis) > 0 {
+		q, f.basis = len(m.Mean.Basis), m.Mean.Basis.Evaluate(s.x)
+		if err := f.whiten(f.basis, q); err != nil {
+			return nil, err
+		}
+	}
+	r, err := f.fromRows(factor, known, q)
+	if err != nil || q == 0 {
+		return f, err
+	}
+	first := make([]float64, 0, known*q)
+	for j := range q {
+		first = append(first, f.basis[j*n:j*n+known]...)
+	}
+	gls, err := mean.NewGLS(first, first, known)
+	if err != nil {
+		return nil, err
+	}
+	gls.Whiten(r)
+	for i, v := range r {
+		f.latent[i/q] += v * v
+	}
+	return f, nil
 }
 
-// fromFactor takes the rows from a factor of all rows, of which the first known ones are the earlier rows.
-func (s *scored) fromFactor(factor device.FactorStore, known int) error {
-	n := known + s.count
-	return eachBlock(known, n, func(rows []float64, r0, r1 int) error {
+// fromRows computes the differences and variances for known coefficients, and returns R, q×m, from the rows of L₂₂.
+func (f *foresight) fromRows(factor device.FactorStore, known, q int) (r []float64, err error) {
+	n, t := f.rows, f.model.T()
+	m, diagonal := n-known, f.model.NoiseDiagonal()
+	f.differences, f.latent, f.noise, r = make([]float64, m*t), make([]float64, m), make([]float64, m), make([]float64, m*q)
+	err = eachBlock(known, n, func(rows []float64, r0, r1 int) error {
 		if err := factor.ReadFactor(r0, r1, rows); err != nil {
 			return err
 		}
 		for i := r0; i < r1; i++ {
-			s.add(i-known, rows[(i-r0)*n+known:(i-r0)*n+i+1])
+			j, row := i-known, rows[(i-r0)*n+known:(i-r0)*n+i+1]
+			added := diagonal[min(i, len(diagonal)-1)]
+			f.latent[j], f.noise[j] = max(floats.Dot(row, row)-added, 0), added-f.model.Jitter
+			for k := range t {
+				f.differences[k*m+j] = floats.Dot(row, f.white[k*n+known:k*n+i+1])
+			}
+			for k := range q {
+				r[j*q+k] = floats.Dot(row, f.basis[k*n+known:k*n+i+1])
+			}
 		}
 		return nil
 	})
+	for k := range t {
+		clear(f.white[k*n : k*n+known])
+	}
+	return r, err
 }
 
-// fromJoint takes the rows from the factor of C, with a method that has no factor of all rows. noise is the diagonal
-// for all rows, one number if all are equal.
-func (s *scored) fromJoint(ctx context.Context, m *Model, b device.Backend, add *Addition, noise []float64) error {
-	before, err := m.Condition(ctx, b)
+// foresee returns what the model of a system says of new rows, from the covariance of its predictions.
+func (s *system) foresee(ctx context.Context, add *Addition) (*foresight, error) {
+	m, count := s.whole, add.N
+	xs, err := m.inputs().at(add.X, count)
+	if err != nil {
+		return nil, err
+	}
+	f := &foresight{model: m, rows: count}
+	if f.noise, err = add.Noise.Variances(m, count); err != nil {
+		return nil, err
+	}
+	var sums, w []float64
+	if sums, f.latent, err = s.predict(ctx, s.covariance, m.Alpha, xs, true); err != nil {
+		return nil, err
+	}
+	for t, means := range withMeans(m.targets(), xs, sums) {
+		d := m.Target(t).Scaling.Targets(add.Y[t*count : (t+1)*count])
+		floats.Sub(d, means)
+		f.differences = append(f.differences, d...)
+	}
+	c, err := s.joint(ctx, xs)
+	if err != nil {
+		return nil, err
+	}
+	if w, err = s.meanUncertainty(ctx, s.covariance, xs, true); err != nil {
+		return nil, err
+	}
+	c.addProducts(w, len(m.Mean.Basis))
+	for i, v := range f.noise {
+		c.Cov[i*count+i] += v + m.Jitter
+	}
+	l, ok := lapack64.Potrf(blas64.Symmetric{N: count, Stride: count, Data: c.Cov, Uplo: blas.Lower})
+	if !ok { // to rounding, as for many close rows without noise
+		return f, nil
+	}
+	f.whiten = func(b []float64, columns int) error {
+		blas64.Trsm(blas.Right, blas.Trans, 1, l, blas64.General{Rows: columns, Cols: count, Stride: count, Data: b})
+		return nil
+	}
+	f.white = slices.Clone(f.differences)
+	return f, f.whiten(f.white, m.T())
+}
+
+// deviance returns dᵀC⁻¹d of target t over the new rows that are not in out. It is the least sum of squares
+// ‖A⁻¹([0; d] − Hβ − Eδ)‖² over β and the errors δ of the rows in out, for which E has columns of the identity.
+func (f *foresight) deviance(t int, out []int) (float64, error) {
+	n, known := f.rows, f.rows-len(f.latent)
+	rest, errors := slices.Clone(f.white[t*n:(t+1)*n]), make([]float64, n*len(out))
+	for k, i := range out {
+		errors[k*n+known+i] = 1
+	}
+	if len(out) > 0 {
+		if err := f.whiten(errors, len(out)); err != nil {
+			return 0, err
+		}
+	}
+	if columns := slices.Concat(f.basis, errors); len(columns) > 0 {
+		gls, err := mean.NewGLS(columns, columns, n)
+		if err != nil {
+			return 0, err
+		}
+		for k, b := range gls.Coefficients(rest) {
+			floats.AddScaled(rest, -b, columns[k*n:(k+1)*n])
+		}
+	}
+	return floats.Dot(rest, rest), nil
+}
+
+// scored adds up what a model, or each of its draws, says of new rows.
+type scored struct {
+	add    *Addition
+	before *Model
+	of     []scoredTarget
+}
+
+// scoredTarget has the predictions of each draw, and sums over the draws that can be tested.
+type scoredTarget struct {
+	predictions                       []*Prediction
+	tested                            int
+	deviance, outlying, below, beyond float64
+}
+
+// seeEarlier adds what the model without the new rows says: each of its draws, or the parameters if it has none.
+func (s *scored) seeEarlier(ctx context.Context, b device.Backend) error {
+	if s.before.Draws.Len() == 0 {
+		p, err := s.before.Condition(ctx, b)
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		return s.see(p.foresee(ctx, s.add))
+	}
+	x, err := NewMixture(ctx, s.before, b, MostDraws)
 	if err != nil {
 		return err
 	}
-	defer before.Close()
-	xs, err := m.inputs().at(add.X, add.N)
-	if err != nil {
-		return err
-	}
-	c, err := before.joint(ctx, xs)
-	if err != nil {
-		return err
-	}
-	if len(noise) > 1 {
-		noise = noise[len(noise)-add.N:]
-	}
-	for i := range add.N {
-		c.Cov[i*add.N+i] += noise[min(i, len(noise)-1)]
-	}
-	l, ok := lapack64.Potrf(blas64.Symmetric{N: add.N, Stride: add.N, Data: c.Cov, Uplo: blas.Lower})
-	if !ok {
-		return &device.NotPDError{Minor: add.N, N: add.N}
-	}
-	for j := range add.N {
-		s.add(j, l.Data[j*l.Stride:j*l.Stride+j+1])
+	defer x.Close()
+	for i := range x.use {
+		one, err := x.draw(ctx, i)
+		if err != nil {
+			return err
+		}
+		if err := s.see(one.foresee(ctx, s.add)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// scores returns the scores of each target of the model with the new rows, after known earlier ones.
-func (s *scored) scores(known int, after *Model) (out []ExtensionScores) {
-	for k := range s.targets {
-		one := after.Target(k)
-		y, means := one.Y[known:], one.Scaling.Targets(one.Y[known:])
-		floats.Sub(means, s.differences[k*s.count:(k+1)*s.count])
-		p := newPrediction(one.Scaling, means, s.variances, make([]float64, s.count)).mixed(one)
-		var sum score.Tally
-		deviance := 0.0
-		for j, w := range s.white[k*s.count : (k+1)*s.count] {
-			sum.Add(y[j]-p.Mean[j], p.Density(j).NegLog(y[j]), y[j] >= p.Lower95[j] && y[j] <= p.Upper95[j])
-			deviance += w * w
+// see adds what one model says, unless there is an error.
+func (s *scored) see(f *foresight, err error) error {
+	m := s.add.N
+	for t := range s.of {
+		if err != nil {
+			return err
 		}
-		out = append(out, ExtensionScores{one.TargetName, sum.RMSE(), sum.NLPD(), sum.Coverage(0), deviance, twoSided(deviance, s.count)})
+		one := f.model.Target(t)
+		means := one.Scaling.Targets(s.add.Y[t*m : (t+1)*m])
+		floats.Sub(means, f.differences[t*m:(t+1)*m])
+		s.of[t].predictions = append(s.of[t].predictions, newPrediction(one.Scaling, means, f.latent, f.noise).mixed(one))
+		if f.whiten != nil {
+			err = s.of[t].test(f, t, s.before)
+		}
+	}
+	return err
+}
+
+// test adds a test of the deviance of target t. Rows that do not fit make it no larger, so that a share of them, which
+// the model has found before, is no surprise; they do not make it smaller either.
+func (s *scoredTarget) test(f *foresight, t int, before *Model) error {
+	m, out := len(f.latent), f.outlying(t, before)
+	all, err := f.deviance(t, nil)
+	if err != nil {
+		return err
+	}
+	fitting := all
+	if len(out) > 0 {
+		if fitting, err = f.deviance(t, out); err != nil {
+			return err
+		}
+	}
+	s.tested++
+	s.deviance, s.outlying = s.deviance+fitting, s.outlying+float64(len(out))
+	s.below += distuv.ChiSquared{K: float64(m)}.CDF(all)
+	if len(out) == m {
+		s.beyond++
+	} else {
+		s.beyond += distuv.ChiSquared{K: float64(m - len(out))}.Survival(fitting)
+	}
+	return nil
+}
+
+// outlying returns the new rows that do not fit a model that has found such rows.
+func (f *foresight) outlying(t int, before *Model) (out []int) {
+	if len(before.Noise.Outlying) == 0 {
+		return nil
+	}
+	for i, v := range f.latent {
+		if d := f.differences[t*len(f.latent)+i]; !before.Fits(d / math.Sqrt(v+f.noise[i])) {
+			out = append(out, i)
+		}
 	}
 	return out
 }
 
-// twoSided returns the probability that a χ² variable is as far out as v, on either side.
-func twoSided(v float64, degrees int) float64 {
-	d := distuv.ChiSquared{K: float64(degrees)}
-	return min(1, 2*min(d.CDF(v), d.Survival(v)))
+// scores returns the scores of each target.
+func (s *scored) scores() (out []ExtensionScores, err error) {
+	m := s.add.N
+	for t, sum := range s.of {
+		if sum.tested == 0 {
+			return nil, &device.NotPDError{Minor: m, N: m}
+		}
+		p, y := sum.predictions[0], s.add.Y[t*m:(t+1)*m]
+		if s.before.Draws.Len() > 0 {
+			p = &Prediction{Parts: sum.predictions}
+			p.mix(m)
+		}
+		var tally score.Tally
+		for i, y := range y {
+			tally.Add(y-p.Mean[i], p.Density(i).NegLog(y), y >= p.Lower95[i] && y <= p.Upper95[i])
+		}
+		share := 1 / float64(sum.tested)
+		out = append(out, ExtensionScores{
+			Name: s.before.Target(t).TargetName, RMSE: tally.RMSE(), NLPD: tally.NLPD(), Coverage95: tally.Coverage(0),
+			Deviance: share * sum.deviance, Outlying: int(math.Round(share * sum.outlying)), PValue: min(1, 2*share*min(sum.below, sum.beyond)),
+		})
+	}
+	return out, nil
 }

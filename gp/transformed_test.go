@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gpfit/device"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/testcheck"
 	"gpfit/internal/transform"
 )
@@ -83,7 +84,7 @@ func TestTransformed(t *testing.T) {
 	}
 }
 
-// TestTransformedExtension adds rows, and compares the scores with predictions of them.
+// TestTransformedExtension adds rows, and compares the deviance with dense matrices.
 func TestTransformedExtension(t *testing.T) {
 	whole, _ := transformedModel(t, transform.BoxCox, 40)
 	part, add := addition(t, whole, 6)
@@ -92,14 +93,8 @@ func TestTransformedExtension(t *testing.T) {
 	defer p.Close()
 	testcheck.Within(t, p.Whole().NLML, whole.NLML, 1e-8*math.Abs(whole.NLML), "likelihood of all rows")
 	testcheck.Near(t, "α", p.Whole().Alpha, whole.Alpha, 1e-7, 1e-7)
-	predicted := testcheck.Get(condition(t, part).Predict(t.Context(), add.X, add.N))(t)
-	squares, nlpd := 0.0, 0.0
-	for i, y := range add.Y {
-		squares += (y - predicted.Mean[i]) * (y - predicted.Mean[i]) / 6
-		nlpd += predicted.Density(i).NegLog(y) / 6
-	}
-	testcheck.Within(t, e.Targets[0].RMSE, math.Sqrt(squares), 1e-7, "RMSE of new rows")
-	testcheck.Within(t, e.Targets[0].NLPD, nlpd, 1e-7, "NLPD of new rows")
+	d, c := newDense(t, part, add, 0)
+	testcheck.Within(t, e.Targets[0].Deviance, distance(t, d, c, matrixrows.All(6)), 1e-7, "deviance of new rows")
 }
 
 // TestTransformedDraws compares a mixture with its draws, each a model of its own.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/fit/internal/pursuit"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/score"
@@ -43,7 +42,7 @@ func Scores(rows *gp.LeaveOneOut, m *gp.Model, scale float64, robust, training b
 	for i, z := range rows.Standardized {
 		miss, nlpd, within := rows.Residual[i], -rows.LogDensity[i], math.Abs(z) <= score.Z95
 		all.Add(miss, nlpd, within)
-		fits := pursuit.Fits(rows.Deviations[i], len(m.Noise.Outlying), m.N())
+		fits := m.Fits(rows.Deviations[i])
 		if robust && training {
 			fits = !slices.Contains(m.Noise.Outlying, i)
 		}

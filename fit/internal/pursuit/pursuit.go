@@ -59,13 +59,6 @@ func optimum(kappa, p, a float64, targets int) float64 {
 	return (root - linear) / (2 * square)
 }
 
-// Fits reports whether a new row z standard deviations from its prediction belongs to the rows that fit, if
-// k of n rows do not: a variance of its own would gain less than its prior costs.
-func Fits(z float64, k, n int) bool {
-	z = min(math.Abs(z), 1e50)
-	return !(Gain(1, 1, z*z, 1) > NegLogPrior(k+1, n)-NegLogPrior(k, n)) // a z that is no number says nothing
-}
-
 // Share returns the probability that a new row does not fit if k of n rows do not, by Laplace's rule of succession; 0 if
 // all fit, because nothing is known of rows that do not.
 func Share(k, n int) float64 {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"gpfit/gp"
 )
 
 // problem is a covariance, a mean with one coefficient, and targets.
@@ -113,8 +115,8 @@ func TestOptimum(t *testing.T) {
 // limit, and with limits of docs: about four standard deviations for one row of 300, 2.5 for many.
 func TestFits(t *testing.T) {
 	for _, c := range []struct{ k, n int }{{0, 300}, {60, 300}, {0, 20}, {3, 1000}} {
-		z := 1.0
-		for Fits(z, c.k, c.n) {
+		z, m := 1.0, &gp.Model{Y: make([]float64, c.n), Noise: gp.Noise{Outlying: make([]int, c.k)}}
+		for m.Fits(z) {
 			z += 1e-4
 		}
 		f := func(v float64) float64 { return (math.Log(v) + z*z/v) / 2 }
@@ -129,7 +131,7 @@ func TestFits(t *testing.T) {
 			t.Errorf("%d of %d rows: limit %v", c.k, c.n, z)
 		}
 	}
-	if Fits(math.Inf(-1), 0, 100) || !Fits(math.NaN(), 0, 100) {
+	if m := (&gp.Model{Y: make([]float64, 100)}); m.Fits(math.Inf(-1)) || !m.Fits(math.NaN()) {
 		t.Error("infinite or undefined errors")
 	}
 }
