@@ -136,16 +136,23 @@ func manyAside(r *Report, e *Evidence) (Level, string) {
 	if e.Outlying == 0 || r.Robust == nil || onlyLeftOut([]Evidence{*e}) {
 		return "", ""
 	}
-	all, share := float64(e.N+e.Outlying), float64(len(r.Robust.Rows)+1)/float64(r.N+2) // as predictions expect
-	b := distuv.Binomial{N: all, P: share}
-	if 1-b.CDF(float64(e.Outlying-1)) >= alarmTail {
+	all, known := e.N+e.Outlying, len(r.Robust.Rows)
+	if chanceOfAside(e.Outlying, all, known, r.N) >= alarmTail {
 		return "", ""
 	}
 	level := Fair
 	if e.Coverage95 < farTooFew {
 		level = Poor
 	}
-	return level, e.named(fmt.Sprintf("%d of %.0f %s are too far off to count, but %d of %d training rows are outlying, so about %.0f are expected: the model misses the others", e.Outlying, all, e.Rows, len(r.Robust.Rows), r.N, all*share))
+	return level, e.named(fmt.Sprintf("%d of %d %s are too far off to count, but %d of %d training rows are outlying, so about %.0f are expected: the model misses the others", e.Outlying, all, e.Rows, known, r.N, float64(all)*shareAside(known, r.N)))
+}
+
+// shareAside returns the share of outlying rows that known ones of n suggest: Laplace's rule of succession.
+func shareAside(known, n int) float64 { return float64(known+1) / float64(n+2) }
+
+// chanceOfAside returns the probability that at least some of all new rows are outlying, if known of n rows are.
+func chanceOfAside(some, all, known, n int) float64 {
+	return 1 - distuv.Binomial{N: float64(all), P: shareAside(known, n)}.CDF(float64(some-1))
 }
 
 // NewEvidence returns the scores of rows of a target, which has a name if there are several, for a verdict. Errors

@@ -108,12 +108,15 @@ func NewUpdateReport(before, after *gp.Model, e *gp.Extension) (*UpdateReport, e
 		r.Method = e.Method
 	}
 	for _, s := range r.NewRows {
-		if s.PValue < leastPValue {
+		if expected := r.Added - s.Outlying; s.PValue < leastPValue {
 			size := "larger"
-			if s.Deviance < float64(r.Added) {
+			if s.Deviance < float64(expected) {
 				size = "smaller"
 			}
-			r.Advice = append(r.Advice, fmt.Sprintf("the errors of the new rows of %s are %s than the model expects: the deviance is %.3g, where %d is expected (p = %.2g)", s.Name, size, s.Deviance, r.Added, s.PValue))
+			r.Advice = append(r.Advice, fmt.Sprintf("the errors of the new rows of %s are %s than the model expects: the deviance is %.3g, where %d is expected (p = %.2g)", s.Name, size, s.Deviance, expected, s.PValue))
+		}
+		if known := len(before.Noise.Outlying); s.Outlying > 0 && chanceOfAside(s.Outlying, r.Added, known, before.N()) < leastPValue {
+			r.Advice = append(r.Advice, fmt.Sprintf("%d of %d new rows of %s are outlying, and only %d of %d training rows are", s.Outlying, r.Added, s.Name, known, before.N()))
 		}
 	}
 	if r.Tuned > 0 && float64(r.N) > mostGrowth*float64(r.Tuned) {

@@ -32,7 +32,9 @@ var (
 		"label": problem.ObjectiveLabel, "last": func(values []float64) float64 { return values[len(values)-1] }, "minima": minima,
 		"point": func(axes []ProfileAxis, p ProfilePoint) string { return PointName(axes, &p) },
 	})
-	updateText = textform.Template(updateTemplate, template.FuncMap{"scoreLines": scoreLines, "advice": func(texts []string) string { return strings.Join(texts, "; ") }})
+	updateText = textform.Template(updateTemplate, template.FuncMap{
+		"advice": func(texts []string) string { return strings.Join(texts, "; ") }, "less": func(a, b int) int { return a - b }, "scoreLines": scoreLines,
+	})
 )
 
 // under returns a table as lines, "" without rows.
