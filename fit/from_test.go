@@ -216,6 +216,16 @@ func TestUpdateReport(t *testing.T) {
 	}
 	testcheck.Words(t, advice(150, 200, func(i int) float64 { return 40 * float64(i%2) }), "larger than the model expects")
 	testcheck.Words(t, advice(150, 300, none), "tuned on 150 rows, and the model has 300 now")
+	robust := *m
+	robust.Noise.Outlying = []int{7}
+	for outlying, want := range map[int]int{1: 0, 6: 1} { // about 0.4 are expected, and 6 come by chance twice in a million updates
+		e := &gp.Extension{Targets: []gp.ExtensionScores{{Name: "watt", Outlying: outlying, PValue: 0.5}}}
+		after := *m
+		after.Y = append(slices.Clone(m.Y), make([]float64, 30)...)
+		if r := testcheck.Get(summary.NewUpdateReport(&robust, &after, e))(t); len(r.Advice) != want {
+			t.Errorf("%d outlying rows: %q", outlying, r.Advice)
+		}
+	}
 }
 
 // named is synthetic data whose columns have the given names; the second is constant.

@@ -296,3 +296,36 @@ func TestPredictTargets(t *testing.T) {
 		}
 	}
 }
+
+// TestUpdateScores checks that gpfit update prints the scores of gpfit predict --score with the model before, and says of a
+// robust model which rows do not count.
+func TestUpdateScores(t *testing.T) {
+	dir, rng, rows := t.TempDir(), rand.New(rand.NewPCG(4, 4)), []string{"x,y"}
+	for i := range 110 {
+		x, y := float64(i)/8, 30+2*math.Sin(float64(i)/8)+float64(i)/20+0.2*rng.NormFloat64()
+		if i == 17 || i == 60 || i == 101 {
+			y += 9
+		}
+		rows = append(rows, fmt.Sprintf("%v,%v", x, y))
+	}
+	known, news, model := filepath.Join(dir, "known.csv"), filepath.Join(dir, "new.csv"), filepath.Join(dir, "m.gpfit")
+	for path, some := range map[string][]string{known: rows[:91], news: slices.Concat(rows[:1], rows[91:])} {
+		testcheck.Do(t, os.WriteFile(path, []byte(strings.Join(some, "\n")), 0o600))
+	}
+	for _, options := range []string{"--mean linear --posterior none", "--target-transform log --robust --posterior none", "--subsample 30 --posterior laplace --posterior-draws 20"} {
+		mustLine(t, append([]string{"fit", known, "--kernel", "rbf", "--out", model, "--force"}, strings.Fields(options)...)...)
+		var after summary.UpdateReport
+		decodeLine(t, &after, "update", model, news, "--out", filepath.Join(dir, "after.gpfit"), "--force", "--json")
+		var before struct{ Scores []columns.Score }
+		decodeLine(t, &before, "predict", model, news, "--out", filepath.Join(dir, "p.csv"), "--force", "--score", "--json")
+		got, want := after.NewRows[0], before.Scores[0]
+		testcheck.Near(t, options, []float64{got.RMSE, got.NLPD, got.Coverage95}, []float64{want.RMSE, *want.NLPD, want.Coverage["95"]}, 1e-9, 0)
+		if !strings.Contains(options, "robust") {
+			continue
+		}
+		if got.Outlying != 1 || got.PValue < 1e-3 || len(after.Advice) > 0 {
+			t.Errorf("one outlying row: %+v, %q", got, after.Advice)
+		}
+		testcheck.Words(t, after.Text(), "19 expected", "1   as far out as outlying training rows", "the other new rows are what the model expects")
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"gpfit/fit/fields"
 	"gpfit/fit/problem"
+	"gpfit/gp"
 	"gpfit/internal/textform"
 )
 
@@ -33,7 +34,11 @@ var (
 		"point": func(axes []ProfileAxis, p ProfilePoint) string { return PointName(axes, &p) },
 	})
 	updateText = textform.Template(updateTemplate, template.FuncMap{
-		"advice": func(texts []string) string { return strings.Join(texts, "; ") }, "less": func(a, b int) int { return a - b }, "scoreLines": scoreLines,
+		"advice": func(texts []string) string { return strings.Join(texts, "; ") }, "less": func(a, b int) int { return a - b },
+		"others": func(of []gp.ExtensionScores) bool {
+			return slices.ContainsFunc(of, func(s gp.ExtensionScores) bool { return s.Outlying > 0 })
+		},
+		"scoreLines": scoreLines,
 	})
 )
 
