@@ -15,7 +15,7 @@ import (
 	"gpfit/method"
 )
 
-// TestUpdateScores checks that the scores of new rows are those of gpfit predict --score, for models of every kind and
+// TestUpdateScores checks that the scores of new rows equal the scores of gpfit predict --score, for models of every kind and
 // by each method that computes with them.
 func TestUpdateScores(t *testing.T) {
 	const n, more = 64, 16

@@ -16,7 +16,7 @@ import (
 	"gpfit/mean"
 )
 
-// foresight is what a model says of m new rows, in scaled units.
+// foresight has what a model says of m new rows, in scaled units.
 type foresight struct {
 	model *Model
 	// differences are the targets of the new rows minus their predicted means, m×T; latent and noise are the variances
@@ -44,21 +44,20 @@ func (s *system) foreseen(ctx context.Context, factor factored, known int) (*for
 	m, n := s.whole, s.x.N
 	f := &foresight{model: m, rows: n, white: m.Residuals()}
 	f.whiten = func(b []float64, columns int) error { return factor.Whiten(ctx, b, columns, false) }
-	if err := f.whiten(f.white, m.T()); err != nil {
+	if m.Mean.LeastSquares {
+		f.basis = m.Mean.Basis.Evaluate(s.x)
+	}
+	q := len(f.basis) / n
+	both := slices.Concat(f.white, f.basis)
+	if err := f.whiten(both, m.T()+q); err != nil {
 		return nil, err
 	}
-	q := 0
-	if m.Mean.LeastSquares && len(m.Mean.Basis) > 0 {
-		q, f.basis = len(m.Mean.Basis), m.Mean.Basis.Evaluate(s.x)
-		if err := f.whiten(f.basis, q); err != nil {
-			return nil, err
-		}
-	}
+	f.white, f.basis = both[:len(f.white)], both[len(f.white):]
 	r, err := f.fromRows(factor, known, q)
 	if err != nil || q == 0 {
 		return f, err
 	}
-	first := make([]float64, 0, known*q)
+	var first []float64
 	for j := range q {
 		first = append(first, f.basis[j*n:j*n+known]...)
 	}
@@ -200,10 +199,10 @@ func (s *scored) seeEarlier(ctx context.Context, b device.Backend) error {
 	defer x.Close()
 	for i := range x.use {
 		one, err := x.draw(ctx, i)
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.see(one.foresee(ctx, s.add))
 		}
-		if err := s.see(one.foresee(ctx, s.add)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -231,39 +230,25 @@ func (s *scored) see(f *foresight, err error) error {
 // test adds a test of the deviance of target t. Rows that do not fit make it no larger, so that a share of them, which
 // the model has found before, is no surprise; they do not make it smaller either.
 func (s *scoredTarget) test(f *foresight, t int, before *Model) error {
-	m, out := len(f.latent), f.outlying(t, before)
+	m, out := len(f.latent), []int(nil)
+	for i, v := range f.latent {
+		if d := f.differences[t*m+i]; len(before.Noise.Outlying) > 0 && !before.Fits(d/math.Sqrt(v+f.noise[i])) {
+			out = append(out, i)
+		}
+	}
 	all, err := f.deviance(t, nil)
 	if err != nil {
 		return err
 	}
-	fitting := all
-	if len(out) > 0 {
-		if fitting, err = f.deviance(t, out); err != nil {
-			return err
-		}
+	fitting, err := f.deviance(t, out)
+	if err != nil {
+		return err
 	}
 	s.tested++
 	s.deviance, s.outlying = s.deviance+fitting, s.outlying+float64(len(out))
 	s.below += distuv.ChiSquared{K: float64(m)}.CDF(all)
-	if len(out) == m {
-		s.beyond++
-	} else {
-		s.beyond += distuv.ChiSquared{K: float64(m - len(out))}.Survival(fitting)
-	}
+	s.beyond += distuv.ChiSquared{K: max(float64(m-len(out)), 1e-9)}.Survival(fitting)
 	return nil
-}
-
-// outlying returns the new rows that do not fit a model that has found such rows.
-func (f *foresight) outlying(t int, before *Model) (out []int) {
-	if len(before.Noise.Outlying) == 0 {
-		return nil
-	}
-	for i, v := range f.latent {
-		if d := f.differences[t*len(f.latent)+i]; !before.Fits(d / math.Sqrt(v+f.noise[i])) {
-			out = append(out, i)
-		}
-	}
-	return out
 }
 
 // scores returns the scores of each target.
@@ -289,4 +274,14 @@ func (s *scored) scores() (out []ExtensionScores, err error) {
 		})
 	}
 	return out, nil
+}
+
+// Fits reports whether a new row z standard deviations from its prediction belongs to the rows that fit: option
+// robust, which gave some of the training rows noise variances of their own, would gain less by such a variance
+// than its prior costs (see docs/model.md).
+func (m *Model) Fits(z float64) bool {
+	k, n := float64(len(m.Noise.Outlying)), float64(m.N())
+	z = max(1, min(math.Abs(z), 1e50))
+	gain := (z*z-1)/2 - math.Log(z)            // of the best variance, z² − 1 times the row's
+	return !(gain > 5/n+math.Log((n-k)/(k+1))) // a z that is no number says nothing
 }

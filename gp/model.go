@@ -176,16 +176,6 @@ type Noise struct {
 	WeightColumn string `json:"weight_column,omitempty"`
 }
 
-// Fits reports whether a new row z standard deviations from its prediction belongs to the rows that fit: option
-// robust, which gave some of the training rows noise variances of their own, would gain less by such a variance
-// than its prior costs (see docs/model.md).
-func (m *Model) Fits(z float64) bool {
-	k, n := float64(len(m.Noise.Outlying)), float64(m.N())
-	z = max(1, min(math.Abs(z), 1e50))
-	gain := (z*z-1)/2 - math.Log(z)            // of the best variance, z² − 1 times the row's
-	return !(gain > 5/n+math.Log((n-k)/(k+1))) // a z that is no number says nothing
-}
-
 // RowNoise is the known noise of rows to predict. The zero value
 // means that nothing is known; predictions then use only the estimated variance.
 type RowNoise struct {
