@@ -35,8 +35,7 @@ type Extension struct {
 	Targets []ExtensionScores
 }
 
-// ExtensionScores compares new rows with the predictions of a model that did not know
-// them, in original units.
+// ExtensionScores compares new rows with what a model predicts that does not know them, in original units.
 type ExtensionScores struct {
 	Name string `json:"target"`
 	// RMSE, NLPD and Coverage95 are the scores of [Predict], of each row from only the earlier rows.
@@ -44,9 +43,8 @@ type ExtensionScores struct {
 	NLPD       float64 `json:"nlpd"`
 	Coverage95 float64 `json:"coverage95"`
 	// Deviance is (y−μ)ᵀC⁻¹(y−μ) for the joint predictive distribution of the rows that count, with the
-	// uncertainty of a mean by least squares in C. If the model is right, it has a χ² distribution with one
-	// degree of freedom for each of them. PValue is the probability of a deviance as far out, on either
-	// side. A model with draws has the means over its draws.
+	// uncertainty of a mean by least squares in C, a χ² variable with one degree of freedom for each if the model
+	// is right. PValue is the two-sided probability. A model with draws has the means over its draws.
 	Deviance float64 `json:"deviance"`
 	PValue   float64 `json:"p_value"`
 	// Outlying counts the rows that do not count, because a robust model has found rows as far out ([Model.Fits]).
@@ -94,15 +92,12 @@ func (add *Addition) extend(ctx context.Context, m *Model, b device.Backend, rea
 		return nil, nil, &device.UnsupportedError{Method: m.State.Method, What: "an update: fit the rows together"}
 	}
 	grown, err := add.to(m)
+	scores, averages := &scored{add: add, before: m, of: make([]scoredTarget, m.T())}, m.Draws.Len() > 0
+	if err == nil && averages { // before the memory for all rows is in use
+		err = scores.seeEarlier(ctx, b)
+	}
 	if err != nil {
 		return nil, nil, err
-	}
-	scores := &scored{add: add, before: m, of: make([]scoredTarget, m.T())}
-	averages := m.Draws.Len() > 0
-	if averages { // before the memory for all rows is in use
-		if err := scores.seeEarlier(ctx, b); err != nil {
-			return nil, nil, err
-		}
 	}
 	s, err := newSystem(grown, b)
 	if err == nil {

@@ -151,21 +151,19 @@ func (f *foresight) deviance(t int, out []int) (float64, error) {
 	for k, i := range out {
 		errors[k*n+known+i] = 1
 	}
+	var err error
 	if len(out) > 0 {
-		if err := f.whiten(errors, len(out)); err != nil {
-			return 0, err
+		err = f.whiten(errors, len(out))
+	}
+	if columns := slices.Concat(f.basis, errors); err == nil && len(columns) > 0 {
+		var gls *mean.GLS
+		if gls, err = mean.NewGLS(columns, columns, n); err == nil {
+			for k, b := range gls.Coefficients(rest) {
+				floats.AddScaled(rest, -b, columns[k*n:(k+1)*n])
+			}
 		}
 	}
-	if columns := slices.Concat(f.basis, errors); len(columns) > 0 {
-		gls, err := mean.NewGLS(columns, columns, n)
-		if err != nil {
-			return 0, err
-		}
-		for k, b := range gls.Coefficients(rest) {
-			floats.AddScaled(rest, -b, columns[k*n:(k+1)*n])
-		}
-	}
-	return floats.Dot(rest, rest), nil
+	return floats.Dot(rest, rest), err
 }
 
 // scored adds up what a model, or each of its draws, says of new rows.
@@ -186,11 +184,11 @@ type scoredTarget struct {
 func (s *scored) seeEarlier(ctx context.Context, b device.Backend) error {
 	if s.before.Draws.Len() == 0 {
 		p, err := s.before.Condition(ctx, b)
-		if err != nil {
-			return err
+		if err == nil {
+			defer p.Close()
+			err = s.see(p.foresee(ctx, s.add))
 		}
-		defer p.Close()
-		return s.see(p.foresee(ctx, s.add))
+		return err
 	}
 	x, err := NewMixture(ctx, s.before, b, MostDraws)
 	if err != nil {
@@ -227,8 +225,7 @@ func (s *scored) see(f *foresight, err error) error {
 	return err
 }
 
-// test adds a test of the deviance of target t. Rows that do not fit make it no larger, so that a share of them, which
-// the model has found before, is no surprise; they do not make it smaller either.
+// test adds a test of the deviance of target t. Rows that do not fit make it neither larger nor smaller.
 func (s *scoredTarget) test(f *foresight, t int, before *Model) error {
 	m, out := len(f.latent), []int(nil)
 	for i, v := range f.latent {
@@ -241,14 +238,15 @@ func (s *scoredTarget) test(f *foresight, t int, before *Model) error {
 		return err
 	}
 	fitting, err := f.deviance(t, out)
-	if err != nil {
-		return err
-	}
 	s.tested++
 	s.deviance, s.outlying = s.deviance+fitting, s.outlying+float64(len(out))
 	s.below += distuv.ChiSquared{K: float64(m)}.CDF(all)
-	s.beyond += distuv.ChiSquared{K: max(float64(m-len(out)), 1e-9)}.Survival(fitting)
-	return nil
+	beyond := 1.0 // if no row counts
+	if len(out) < m {
+		beyond = distuv.ChiSquared{K: float64(m - len(out))}.Survival(fitting)
+	}
+	s.beyond += beyond
+	return err
 }
 
 // scores returns the scores of each target.
@@ -276,9 +274,8 @@ func (s *scored) scores() (out []ExtensionScores, err error) {
 	return out, nil
 }
 
-// Fits reports whether a new row z standard deviations from its prediction belongs to the rows that fit: option
-// robust, which gave some of the training rows noise variances of their own, would gain less by such a variance
-// than its prior costs (see docs/model.md).
+// Fits reports whether a new row z standard deviations from its prediction belongs to the rows that fit: for
+// option robust a noise variance of its own would gain less than its prior costs (see docs/model.md).
 func (m *Model) Fits(z float64) bool {
 	k, n := float64(len(m.Noise.Outlying)), float64(m.N())
 	z = max(1, min(math.Abs(z), 1e50))
