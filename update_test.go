@@ -1,6 +1,7 @@
 package gpfit_test
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -22,18 +23,19 @@ func TestDeviances(t *testing.T) {
 	for _, of := range []mean.Basis{basis[1:], basis} {
 		m := &gp.Model{
 			Kernel: "matern32", Columns: []int{0}, FeatureNames: []string{"x"}, TargetName: "y", ParameterNames: []string{"lengthscale", "signal_variance"},
-			Theta: []float64{0.3, 0.5}, NoiseVariance: 0.05, Alpha: make([]float64, known), Scaling: gp.Scaling{XMean: []float64{0}, XScale: []float64{1}, YScale: 1},
+			Theta: []float64{0.3, 0.5}, NoiseVariance: 0.05, Alpha: make([]float64, known-1), Scaling: gp.Scaling{XMean: []float64{0}, XScale: []float64{1}, YScale: 1},
 			Mean: gp.Mean{Text: "linear", Basis: of, Coefficients: []float64{1.5, -2}[:len(of)], LeastSquares: true},
 		}
-		x := testcheck.Slice(known+count, func(i int) float64 { return float64(i)/known + float64(i/known)*2 })
+		x := testcheck.Slice(known+count, func(i int) float64 { return float64(i)/known + 2*float64(max(0, i-known)) })
 		prior := testcheck.Get(gp.Prior(t.Context(), m, x, len(x), gp.JointOptions{Observed: true}))(t)
 		draws := testcheck.Get(testcheck.Get(prior.Sampler())(t).Draw(tables, 5))(t)
-		m.X = x[:known]
+		m.X = x[:known-1]
 		var p []float64
 		for y := range slices.Chunk(draws, len(x)) {
-			m.Y = y[:known]
-			after, e := testcheck.Get2(m.Extend(t.Context(), on, gp.Addition{X: x[known:], Y: y[known:], N: count}))(t)
-			testcheck.Do(t, after.Close())
+			m.Y = y[:known-1]
+			before, _ := testcheck.Get2(m.Extend(t.Context(), on, gp.Addition{X: x[known-1 : known], Y: y[known-1 : known], N: 1}))(t) // finds the coefficients
+			after, e := testcheck.Get2(before.Extend(t.Context(), on, gp.Addition{X: x[known:], Y: y[known:], N: count}))(t)
+			testcheck.Do(t, errors.Join(before.Close(), after.Close()))
 			p = append(p, e.Targets[0].PValue)
 		}
 		slices.Sort(p)
