@@ -52,8 +52,8 @@ func Check(ctx context.Context, path string, divide func(device.State, *kernel.P
 			return fmt.Errorf("a model of the method %s has no factor", m.State.Method)
 		}
 		out.FactorRows = m.N()
-		c, err := newChecker(m, path)
-		if err != nil {
+		c := &checker{path: path, model: m}
+		if err := c.prepare(); err != nil {
 			return err
 		}
 		return c.factor(ctx, rows)
@@ -62,8 +62,8 @@ func Check(ctx context.Context, path string, divide func(device.State, *kernel.P
 		return nil, err
 	}
 	out.FileInfo, out.N = *info, m.N()
-	c, err := newChecker(m, path)
-	if err != nil {
+	c := &checker{path: path, model: m}
+	if err := c.prepare(); err != nil {
 		return nil, err
 	}
 	if err := c.trainNoise(); err != nil {
@@ -93,8 +93,8 @@ func (m *Model) CheckWeights(ctx context.Context) error {
 	if m.State.Method != "" {
 		return nil
 	}
-	c, err := newChecker(m, "")
-	if err != nil {
+	c := &checker{model: m}
+	if err := c.prepare(); err != nil {
 		return err
 	}
 	return c.weights(ctx, matrixrows.All(m.N()), spread(m.N(), max(checkedPairs/m.N(), fewestRows)))
@@ -122,17 +122,17 @@ type checker struct {
 	noise, diagonal []float64
 }
 
-func newChecker(m *Model, path string) (*checker, error) {
-	f, err := m.covariance()
-	if err != nil {
-		return nil, err
+// prepare computes what the checks of a model share.
+func (c *checker) prepare() (err error) {
+	if c.covariance, err = c.model.covariance(); err != nil {
+		return err
 	}
-	c := &checker{path: path, model: m, covariance: f, x: m.Points(), noise: m.NoiseDiagonal()}
-	c.diagonal = f.diagonal(c.x)
+	c.x, c.noise = c.model.Points(), c.model.NoiseDiagonal()
+	c.diagonal = c.covariance.diagonal(c.x)
 	for i := range c.diagonal {
 		c.diagonal[i] += c.noise[i%len(c.noise)]
 	}
-	return c, nil
+	return nil
 }
 
 // wrong returns an error about the file.

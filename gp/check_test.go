@@ -99,7 +99,9 @@ func TestReadsOnce(t *testing.T) {
 	path := saved(t, condition(t, m).SaveWithFactor)
 	testcheck.Do(t, withFile(path, func(f io.ReaderAt, size int64) error {
 		for _, factor := range []func(*Model, io.Reader) error{nil, func(m *Model, rows io.Reader) error {
-			return testcheck.Get(newChecker(m, path))(t).factor(t.Context(), rows)
+			c := &checker{path: path, model: m}
+			testcheck.Do(t, c.prepare())
+			return c.factor(t.Context(), rows)
 		}} {
 			c := &counter{ReaderAt: f}
 			_, _, err := load(c, size, path, nil, factor)

@@ -47,7 +47,7 @@ type ExtensionScores struct {
 	// is right. PValue is the two-sided probability. A model with draws has the means over its draws.
 	Deviance float64 `json:"deviance"`
 	PValue   float64 `json:"p_value"`
-	// Outlying counts the rows that do not count, because a robust model has found rows as far out ([Model.Fits]).
+	// Outlying counts the rows that do not count, because a robust model has found rows as far out ([Noise.Fits]).
 	Outlying int `json:"outlying,omitempty"`
 }
 

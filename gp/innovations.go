@@ -229,7 +229,7 @@ func (s *scored) see(f *foresight, err error) error {
 func (s *scoredTarget) test(f *foresight, t int, before *Model) error {
 	m, out := len(f.latent), []int(nil)
 	for i, v := range f.latent {
-		if d := f.differences[t*m+i]; len(before.Noise.Outlying) > 0 && !before.Fits(d/math.Sqrt(v+f.noise[i])) {
+		if d := f.differences[t*m+i]; len(before.Noise.Outlying) > 0 && !before.Noise.Fits(d/math.Sqrt(v+f.noise[i]), before.N()) {
 			out = append(out, i)
 		}
 	}
@@ -274,11 +274,12 @@ func (s *scored) scores() (out []ExtensionScores, err error) {
 	return out, nil
 }
 
-// Fits reports whether a new row z standard deviations from its prediction belongs to the rows that fit: for
-// option robust a noise variance of its own would gain less than its prior costs (see docs/model.md).
-func (m *Model) Fits(z float64) bool {
-	k, n := float64(len(m.Noise.Outlying)), float64(m.N())
+// Fits reports whether a new row z standard deviations from its prediction belongs to the rows that fit, for a model of
+// n training rows: option robust, which gave some of these noise variances of their own, would gain less by such a variance
+// than its prior costs (see docs/model.md).
+func (o *Noise) Fits(z float64, n int) bool {
+	k, rows := float64(len(o.Outlying)), float64(n)
 	z = max(1, min(math.Abs(z), 1e50))
-	gain := (z*z-1)/2 - math.Log(z)            // of the best variance, z² − 1 times the row's
-	return !(gain > 5/n+math.Log((n-k)/(k+1))) // a z that is no number says nothing
+	gain := (z*z-1)/2 - math.Log(z)                  // of the best variance, z² − 1 times the row's
+	return !(gain > 5/rows+math.Log((rows-k)/(k+1))) // a z that is no number says nothing
 }

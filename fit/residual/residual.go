@@ -42,7 +42,7 @@ func Scores(rows *gp.LeaveOneOut, m *gp.Model, scale float64, robust, training b
 	for i, z := range rows.Standardized {
 		miss, nlpd, within := rows.Residual[i], -rows.LogDensity[i], math.Abs(z) <= score.Z95
 		all.Add(miss, nlpd, within)
-		fits := m.Fits(rows.Deviations[i])
+		fits := m.Noise.Fits(rows.Deviations[i], m.N())
 		if robust && training {
 			fits = !slices.Contains(m.Noise.Outlying, i)
 		}

@@ -116,7 +116,7 @@ func TestOptimum(t *testing.T) {
 func TestFits(t *testing.T) {
 	for _, c := range []struct{ k, n int }{{0, 300}, {60, 300}, {0, 20}, {3, 1000}} {
 		z, m := 1.0, &gp.Model{Y: make([]float64, c.n), Noise: gp.Noise{Outlying: make([]int, c.k)}}
-		for m.Fits(z) {
+		for m.Noise.Fits(z, m.N()) {
 			z += 1e-4
 		}
 		f := func(v float64) float64 { return (math.Log(v) + z*z/v) / 2 }
@@ -131,7 +131,7 @@ func TestFits(t *testing.T) {
 			t.Errorf("%d of %d rows: limit %v", c.k, c.n, z)
 		}
 	}
-	if m := (&gp.Model{Y: make([]float64, 100)}); m.Fits(math.Inf(-1)) || !m.Fits(math.NaN()) {
+	if m := (&gp.Model{Y: make([]float64, 100)}); m.Noise.Fits(math.Inf(-1), m.N()) || !m.Noise.Fits(math.NaN(), m.N()) {
 		t.Error("infinite or undefined errors")
 	}
 }
