@@ -73,10 +73,10 @@ func lambdaText(j *problem.Prepared, b descent.Bound) string {
 	return fmt.Sprintf("lambda is at its %s bound %g; from %d to %d every prediction has a mean", b.Side, at, transform.LowestLambda, transform.HighestLambda)
 }
 
-// boundWarnings explains the parameters at a bound that the objective pushes outwards, by the
+// newBoundText explains the parameters at a bound that the objective pushes outwards, by the
 // tests of them. It leaves out noise variances at their lower bound if noise is false.
-func boundWarnings(j *problem.Prepared, at []descent.Bound, tests boundTests, relevance []summary.ColumnRelevance, noise bool) []string {
-	var t boundText
+func newBoundText(j *problem.Prepared, at []descent.Bound, tests boundTests, relevance []summary.ColumnRelevance, noise bool) *boundText {
+	t := &boundText{}
 	idle := irrelevantOf(j, tests.idle(), relevance)
 	for _, c := range idle {
 		t.columns = append(t.columns, columnName(j, c))
@@ -118,7 +118,7 @@ func boundWarnings(j *problem.Prepared, at []descent.Bound, tests boundTests, re
 			t.lower = append(t.lower, fmt.Sprintf("%s is at its lower bound %.6g", p.Name, p.Lower))
 		}
 	}
-	return t.sentences(tests)
+	return t
 }
 
 func columnName(j *problem.Prepared, c int) string {

@@ -68,7 +68,7 @@ func TestBoundWarnings(t *testing.T) {
 		for column := range c.columns {
 			relevance = append(relevance, summary.ColumnRelevance{Index: column, Relevance: c.known[column]})
 		}
-		got := boundWarnings(j.Prepared, at, boundTests{columns: switchedOff(j.Prepared, at)}, relevance, true)
+		got := newBoundText(j.Prepared, at, boundTests{columns: switchedOff(j.Prepared, at)}, relevance, true).sentences(boundTests{columns: switchedOff(j.Prepared, at)})
 		if len(at) == 0 || len(got) != 1 {
 			t.Errorf("%s at %v: %q, want one sentence", c.kernel, c.at, got)
 			continue
@@ -137,7 +137,7 @@ func TestBoundTests(t *testing.T) {
 		for _, column := range j.Sample.Columns {
 			relevance = append(relevance, summary.ColumnRelevance{Index: column})
 		}
-		got := boundWarnings(j.Prepared, r.AtBound, tests, relevance, true)
+		got := newBoundText(j.Prepared, r.AtBound, tests, relevance, true).sentences(tests)
 		if len(got) != 1 || !strings.Contains(got[0], c.want) || tests.spent.Value == 0 {
 			t.Errorf("%s: %q, want %q; %+v", name, got, c.want, tests)
 		}

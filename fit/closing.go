@@ -29,6 +29,8 @@ type closing struct {
 	bounds boundTests
 	// cancelled is the error of a run that ended early, or nil.
 	cancelled error
+	// disproved says that the kernel is no covariance function at the result.
+	disproved bool
 	// out is the outcome to complete, settled the counts before that, and stdErrors what explain adds to its report.
 	out       *Outcome
 	settled   descent.Evaluations
@@ -49,7 +51,7 @@ func (c *closing) settle(ctx context.Context) (*Outcome, error) {
 	c.s.WarnCondition(ctx)
 	c.s.WarnGradient(c.result.Gradient)
 	model := c.s.Model(c.result.X, c.result.Status.String())
-	if err := c.doubt(ctx, model); err != nil {
+	if err := c.ask(ctx, model); err != nil {
 		return nil, err
 	}
 	if columns := exactColumns(c.w.Job.Prepared, model); columns != nil {
@@ -83,21 +85,16 @@ func exactColumns(j *problem.Prepared, m *gp.Model) (columns []string) {
 	return columns
 }
 
-// doubt returns an error if the weights of a model do not solve its equations up to rounding, or if a formula is no
-// covariance function at the parameters found and the factor there has no correct digit. If it has some, doubt warns.
-func (c *closing) doubt(ctx context.Context, m *gp.Model) error {
-	none := c.w.Job.DisproofAt(m.Theta)
-	if none == nil {
-		if wrong, ok := errors.AsType[*gp.FileError](m.CheckWeights(ctx)); ok {
-			return fmt.Errorf("rounding leaves no digits of the model, which is not written: %s; a floor of the noise leaves more (option noise-floor)", wrong.Msg)
-		}
-		return nil
+// ask asks the gate whether the model may be written. A kernel that is no covariance function costs a warning at least.
+func (c *closing) ask(ctx context.Context, m *gp.Model) error {
+	known := summary.Facts{Digits: c.s.Digits, Disproof: c.w.Job.DisproofAt(m.Theta)}
+	if wrong, ok := errors.AsType[*gp.FileError](m.CheckWeights(ctx)); ok && known.Disproof == nil {
+		known.Weights = errors.New(wrong.Msg)
 	}
-	const cure = "give its parameters bounds, or fix them, or use another formula"
-	if k := c.s.Condition; k != nil && tuning.DigitsLeft(*k) < 1 {
-		return fmt.Errorf("tuning ended at parameters where this kernel is no covariance function, and no digit of the weights is right: %s: %w", cure, none)
+	if why := known.Found(summary.Refuse); why != nil {
+		return fmt.Errorf("%s%.0w", why[0], errors.Join(known.Weights, known.Disproof))
 	}
-	c.s.Warnings = append(c.s.Warnings, "at the parameters found, the kernel is no covariance function, so that standard deviations may be meaningless: "+cure)
+	c.disproved = known.Disproof != nil
 	return nil
 }
 
@@ -129,7 +126,7 @@ func (c *closing) report() summary.Report {
 		e.fullSize.Add(c.bounds.spent)
 	}
 	r := newReport(c.s, e)
-	r.Type, r.Choice = "fit", c.choice
+	r.Type, r.Choice, r.Disproved = "fit", c.choice, c.disproved
 	if c.transform != nil {
 		r.TargetTransform = c.transform
 	}
@@ -284,7 +281,12 @@ func (c *closing) drawPosterior(ctx context.Context) error {
 	}
 	p := newPosterior(j, c.result.X, c.log)
 	p.keepNoise(r.Interpolation)
-	d, err := p.sample(ctx, c.w.Backends[0], c.s, c.result.Optima)
+	var d *draws
+	known := summary.Facts{Digits: r.Digits}
+	err := refused(known.Found(summary.Optimum))
+	if err == nil || j.Averaging == "" {
+		d, err = p.sample(ctx, c.w.Backends[0], c.s, c.result.Optima)
+	}
 	switch {
 	case problem.IsCancelled(err):
 	case isJournal(err):

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/testcheck"
 )
@@ -84,5 +85,26 @@ func TestExactRelations(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestDigits fits smooth targets without noise, whose covariance leaves no digit where the likelihood is highest. The fit goes
+// on with more noise, which leaves digits; the user's floor stays, and then the verdict is not good. Few digits leave no
+// average.
+func TestDigits(t *testing.T) {
+	d := drawn(3, 1, 45, "a b y", func(_ int, uniform, _ random) []float64 {
+		a, b := uniform(), uniform()
+		return []float64{a, b, a*a*a - a*b + 0.1*a}
+	})
+	raised := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report
+	if f := raised.NoiseFloor; f == nil || !f.NoDigits || !f.Raised || !(*raised.Digits >= 0) || raised.Verdict.Level != summary.Good || !(raised.Scores.LeaveOneOut.RMSEStandardized < 1e-3) {
+		t.Errorf("digits %v, floor %+v, %s", *raised.Digits, f, raised.Verdict.Headline)
+	}
+	if !strings.Contains(raised.Predictions, "of the parameters found") || !strings.Contains(raised.Predictions, "too few digits") {
+		t.Error(raised.Predictions)
+	}
+	kept := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", NoiseFloor: problem.NoNoiseFloor}).Report
+	if kept.NoiseFloor != nil || !(*kept.Digits < 0) || kept.Verdict.Level != summary.Fair || !strings.Contains(kept.Verdict.Text(), "no digit of the gradient") {
+		t.Errorf("digits %v, floor %+v, %s", *kept.Digits, kept.NoiseFloor, kept.Verdict.Text())
 	}
 }

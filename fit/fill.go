@@ -80,7 +80,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		Reading:    j.Sample.Data.Reading,
 		Experts:    expertsReport(j.Prepared),
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
-		Evaluations: counts(e.all, e.fullSize),
+		Evaluations: counts(e.all, e.fullSize), Digits: s.Digits,
 	}
 	if method := s.Workspace.Method(); method != device.DenseName {
 		r.Method = method
@@ -219,7 +219,8 @@ func explainBounds(r *summary.Report, j *tuning.Job, at []descent.Bound, tests b
 	if i := r.Interpolation; i != nil && (i.AtBound || i.Degenerate) && r.NoiseFloor == nil {
 		r.Warnings = append(r.Warnings, warning(i))
 	}
-	r.Warnings = append(r.Warnings, boundWarnings(j.Prepared, at, tests, r.Relevance, r.Interpolation == nil && r.NoiseFloor == nil)...)
+	bounds := newBoundText(j.Prepared, at, tests, r.Relevance, r.Interpolation == nil && r.NoiseFloor == nil)
+	r.LowerElsewhere, r.Warnings = slices.Concat(bounds.near, bounds.alive), append(r.Warnings, bounds.sentences(tests)...)
 }
 
 // addTests adds the scores of held-out rows, for each target.

@@ -28,23 +28,21 @@ import (
 
 // A noise is examined if its standard deviation is at most a share of the place-out error, and the
 // floors to try are shares of that error. Copies of rows leave the noise open, so more is tried. If a model at a
-// floor hardly predicts, with a standardized error of hardlyPredicts, the targets may be only noise.
+// floor hardly predicts, with a standardized error of hardlyPredicts, the targets may be only noise. Where no digit is left,
+// they are multiples of the noise.
 var (
-	plainFloors  = floorShares{0.1, []float64{0.1, 0.03}}
-	copiesFloors = floorShares{0.2, []float64{0.5, 0.3, 0.1}}
+	plainFloors  = []float64{0.1, 0.03}
+	copiesFloors = []float64{0.5, 0.3, 0.1}
 	hardlyFloors = []float64{0.9, 0.5}
+	digitFloors  = []float64{10, 100}
 )
 
 const hardlyPredicts = 0.9
 
-type floorShares struct {
-	examined float64
-	tried    []float64
-}
-
 const (
-	// floorError is the standardized place-out error up to which targets count as exact.
-	floorError = 0.03
+	// digitLoss is the increase of the place-out error, in standard deviations of the target, with which a floor is
+	// accepted that leaves digits.
+	digitLoss = 1e-3
 	// floorFrom is the number of rows from which the decision is made; fewer say little about errors.
 	floorFrom = 30
 	// copyShare is the share of the rows from which on copies are evidence of exact targets. Concrete,
@@ -73,19 +71,10 @@ type floorChoice struct {
 	rows *summary.LeaveOneOutScore
 }
 
-// chooseFloor continues a result that interpolates with a floor of the noise if that predicts as
-// well. It changes the result and the job of w. The report is nil if there was nothing to decide.
+// chooseFloor continues a result that interpolates, or whose covariance leaves no digit, with a floor of the noise if that
+// predicts as well. It changes the result and the job of w. The report is nil if there was nothing to decide.
 func chooseFloor(ctx context.Context, w *tuning.Workplace, result *hyperopt.Result, log *journal.Journal) (*summary.NoiseFloorReport, error) {
-	j := w.Job
-	if !j.ChoosesFloor() || !result.Status.Converged() || j.N() < floorFrom {
-		return nil, nil
-	}
-	variance, _ := estimatedNoise(j.Prepared, nil, result.X)
-	noise, shares, copies := math.Sqrt(variance)/deviation(j.Prepared), plainFloors, j.Sample.Copies()
-	if copies > 0 {
-		shares = copiesFloors
-	}
-	if noise > shares.examined || float64(copies) >= copyShare*float64(j.N()) {
+	if !w.Job.ChoosesFloor() || result.Status == descent.StatusCancelled {
 		return nil, nil
 	}
 	s, err := w.First(ctx)
@@ -93,23 +82,83 @@ func chooseFloor(ctx context.Context, w *tuning.Workplace, result *hyperopt.Resu
 		return nil, err
 	}
 	c := &floorChoice{w: w, s: s, result: result, log: log.Part("floor-")}
-	rows, places, err := c.score(ctx, result.X)
-	if places == nil || err != nil || places.RMSEStandardized <= floorError || noise > shares.examined*places.RMSEStandardized {
-		return nil, err
+	decided, err := c.ofErrors(ctx)
+	if err != nil || decided != nil && decided.Raised {
+		return decided, err
 	}
-	if places.Places > 0 && j.N()-places.Places-copies >= max(toldRepeats, copies) {
+	raised, err := c.ofDigits(ctx)
+	return cmp.Or(raised, decided), err
+}
+
+// ofErrors decides if the noise is far below the errors of predictions.
+func (c *floorChoice) ofErrors(ctx context.Context) (*summary.NoiseFloorReport, error) {
+	j := c.w.Job
+	if !c.result.Status.Converged() || j.N() < floorFrom {
 		return nil, nil
 	}
-	c.rows, c.report = rows, &summary.NoiseFloorReport{NoiseVariance: variance, Objective: result.F, Copies: copies, Before: places}
-	for _, share := range shares.tried {
-		if err := c.try(ctx, share); err != nil {
-			return c.report, err
-		}
-		if c.report.Raised {
-			break
-		}
+	variance, _ := estimatedNoise(j.Prepared, nil, c.result.X)
+	known := summary.Facts{Noise: math.Sqrt(variance) / deviation(j.Prepared), Copies: j.Sample.Copies(), Missed: 1}
+	if known.Found(summary.Floor) == nil || float64(known.Copies) >= copyShare*float64(j.N()) {
+		return nil, nil
+	}
+	rows, places, err := c.score(ctx, c.result.X)
+	if places == nil || err != nil {
+		return nil, err
+	}
+	if known.Missed = places.RMSEStandardized; known.Found(summary.Floor) == nil {
+		return nil, nil
+	}
+	if places.Places > 0 && j.N()-places.Places-known.Copies >= max(toldRepeats, known.Copies) {
+		return nil, nil
+	}
+	c.rows, c.report = rows, &summary.NoiseFloorReport{NoiseVariance: variance, Objective: c.result.F, Copies: known.Copies, Before: places}
+	shares := plainFloors
+	if known.Copies > 0 {
+		shares = copiesFloors
+	}
+	if err := c.tryShares(ctx, shares); err != nil {
+		return c.report, err
 	}
 	return c.report, c.noiseAlone(ctx)
+}
+
+// tryShares tries floors that are shares of the place-out error until one is accepted.
+func (c *floorChoice) tryShares(ctx context.Context, shares []float64) error {
+	for _, share := range shares {
+		floor := share * c.report.Before.RMSEStandardized * deviation(c.w.Job.Prepared)
+		if err := c.try(ctx, oneDigit(floor*floor)); err != nil || c.report.Raised {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofDigits decides if the condition of the covariance leaves no digit.
+func (c *floorChoice) ofDigits(ctx context.Context) (*summary.NoiseFloorReport, error) {
+	j := c.w.Job
+	variance, _ := estimatedNoise(j.Prepared, nil, c.result.X)
+	if !tiny(j.Prepared, variance) {
+		return nil, nil
+	}
+	if none, err := c.digitsGone(ctx, c.result.X); !none || err != nil {
+		return nil, err
+	}
+	rows, places, err := c.score(ctx, c.result.X)
+	c.rows, c.report = rows, &summary.NoiseFloorReport{NoiseVariance: variance, Objective: c.result.F, NoDigits: true, Before: places}
+	for _, times := range digitFloors {
+		if err == nil && !c.report.Raised {
+			err = c.try(ctx, oneDigit(times*variance))
+		}
+	}
+	return c.report, err
+}
+
+// digitsGone reports whether the condition of the covariance at z leaves no digit.
+func (c *floorChoice) digitsGone(ctx context.Context, z []float64) (bool, error) {
+	_, err := c.s.Value(ctx, z)
+	c.s.EstimateCondition(ctx)
+	known := summary.Facts{Digits: c.s.Digits}
+	return known.Found(summary.Floor) != nil, err
 }
 
 // noiseAlone tries whether a model at a floor, which hardly predicts, predicts as well with much more noise.
@@ -120,7 +169,7 @@ func (c *floorChoice) noiseAlone(ctx context.Context) error {
 	}
 	for _, share := range hardlyFloors {
 		before := *c.report
-		if err := c.try(ctx, share); err != nil || c.report.Raised {
+		if err := c.tryShares(ctx, []float64{share}); err != nil || c.report.Raised {
 			return err
 		}
 		*c.report = before
@@ -142,11 +191,8 @@ func (c *floorChoice) score(ctx context.Context, z []float64) (rows, places *sum
 	return newPredictiveScore(j.Sample, ofTarget(j.Prepared, z, one)), newPredictiveScore(j.Sample, ofTarget(j.Prepared, z, all)), nil
 }
 
-// try descends with a floor, a share of the place-out error, and accepts the end if it predicts as well as
-// the first result.
-func (c *floorChoice) try(ctx context.Context, share float64) error {
-	floor := share * c.report.Before.RMSEStandardized * deviation(c.w.Job.Prepared)
-	floor = oneDigit(floor * floor)
+// try descends with a floor and accepts the end if it predicts as well as the first result.
+func (c *floorChoice) try(ctx context.Context, floor float64) error {
 	j := c.w.Job.With(func(p *problem.Prepared) { p.Params = p.Params.WithFloor(floor) })
 	end, err := c.descend(ctx, j, floor)
 	if end == nil || err != nil {
@@ -158,10 +204,16 @@ func (c *floorChoice) try(ctx context.Context, share float64) error {
 	if places == nil || err != nil || end.Status == descent.StatusCancelled {
 		return err
 	}
-	c.report.Floor, c.report.After = floor, places
-	if c.report.Copies > 0 {
+	switch c.report.Floor, c.report.After = floor, places; {
+	case c.report.NoDigits:
+		none, err := c.digitsGone(ctx, end.X)
+		if none || err != nil {
+			return err
+		}
+		c.report.Raised = c.rows == nil || rows.RMSEStandardized <= c.rows.RMSEStandardized+digitLoss
+	case c.report.Copies > 0:
 		c.report.Raised = rows.RMSEStandardized <= (1+copyLoss)*c.rows.RMSEStandardized
-	} else {
+	default:
 		c.report.Raised = places.Sum <= c.report.Before.Sum+nearNats
 	}
 	if c.report.Raised {
@@ -258,14 +310,21 @@ func reached(all []hyperopt.Optimum, r *descent.Result) (out []hyperopt.Optimum)
 
 // floorText says what was decided about the noise.
 func floorText(f *summary.NoiseFloorReport) string {
-	text := fmt.Sprintf("noise_variance %.3g, where the likelihood is highest, is far below the errors of predictions of rows with other inputs (RMSE %.3g standard deviations of the target)", f.NoiseVariance, f.Before.RMSEStandardized)
+	text := fmt.Sprintf("noise_variance %.3g, where the likelihood is highest, leaves no digit of the gradient and of the weights", f.NoiseVariance)
+	if !f.NoDigits {
+		text = fmt.Sprintf("noise_variance %.3g, where the likelihood is highest, is far below the errors of predictions of rows with other inputs (RMSE %.3g standard deviations of the target)", f.NoiseVariance, f.Before.RMSEStandardized)
+	}
 	if f.Copies > 0 {
 		text += "; " + textform.Counted(f.Copies, "row repeats the inputs and the target of another", "rows repeat the inputs and the target of others") + ", which makes little noise likely"
 	}
-	if f.After == nil {
+	switch {
+	case f.After == nil:
 		return text + "; with more noise the objective is not defined"
+	case f.Before == nil:
+		text += fmt.Sprintf("; with a noise_variance of at least %.3g the RMSE is %.4g standard deviations", f.Floor, f.After.RMSEStandardized)
+	default:
+		text += fmt.Sprintf("; with a noise_variance of at least %.3g the RMSE is %.4g against %.4g standard deviations and the NLPD %.4g against %.4g", f.Floor, f.After.RMSEStandardized, f.Before.RMSEStandardized, f.After.NLPD, f.Before.NLPD)
 	}
-	text += fmt.Sprintf("; with a noise_variance of at least %.3g the RMSE is %.4g against %.4g standard deviations and the NLPD %.4g against %.4g", f.Floor, f.After.RMSEStandardized, f.Before.RMSEStandardized, f.After.NLPD, f.Before.NLPD)
 	if f.Raised {
 		return text + ", and gpfit took that model; option noise-floor none keeps the other"
 	}

@@ -3,7 +3,6 @@ package fit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -12,6 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/internal/psis"
+	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/graph"
 )
@@ -31,8 +31,8 @@ const (
 	shrinkage = 0.3
 )
 
-// weigh returns draws by importance resampling, and k̂ of the ratios. Without sound weights the error is
-// an [*unsoundError], and a [*missesError] if the optimum predicts better.
+// weigh returns draws by importance resampling, and k̂ of the ratios. The error says why predictions shall be of the
+// optimum instead, if the gate says so.
 func (p *posterior) weigh(ctx context.Context, s *tuning.Placement, modes []*mode) ([][]float64, float64, error) {
 	rng := rand.New(rand.NewPCG(p.job.Options.Settings.Seed, 0x6175746f))
 	ev := p.oracle(s, "weights")
@@ -50,41 +50,35 @@ func (p *posterior) weigh(ctx context.Context, s *tuning.Placement, modes []*mod
 		}
 		logs := ratiosOf(rounds, us, fs)
 		weights, k := psis.Smoothed(logs)
-		switch {
-		case math.IsNaN(k):
-			return nil, 0, errors.New("their density is not defined around its mode")
-		case k <= psis.MostK:
+		known := summary.Facts{KHat: &k}
+		switch unsound := refused(known.Found(summary.Optimum)); {
+		case unsound == nil:
 			drawn := resampled(us, weights, averaged, rng.Float64())
-			if p.withoutNoise {
-				return drawn, k, p.compare(ctx, s, drawn)
-			}
-			return drawn, k, nil
-		case len(rounds) == mostRounds:
-			return nil, k, &unsoundError{k}
+			return drawn, k, p.compare(ctx, s, drawn)
+		case len(rounds) == mostRounds || math.IsNaN(k):
+			return nil, k, unsound
 		}
 		rounds = append(rounds, []*mode{weighted(us, weights, modes[0])})
 	}
 }
 
-// The leave-one-out error of an average may be timesMore times the optimum's, and a share of shareMore of the targets'
-// standard deviation above that.
-const (
-	timesMore = 3
-	shareMore = 0.02
-)
-
-// missesError says that averages over draws predict left-out rows worse than the optimum, with the errors of both in
-// standard deviations of the target.
-type missesError struct{ average, optimum float64 }
-
-func (e *missesError) Error() string {
-	return fmt.Sprintf("the average would miss left-out rows by %.2g standard deviations of the target, and the optimum does by %.2g", e.average, e.optimum)
+// refused returns an error with the first of some reasons, nil without.
+func refused(why []string) error {
+	if why == nil {
+		return nil
+	}
+	return errors.New(why[0])
 }
 
-// compare returns a [*missesError] if averages over draws miss left-out rows more than the optimum. Targets with noise
+// compare returns an error if averages over draws miss left-out rows more than the optimum, by the gate. Targets with noise
 // need no such comparison: their optimum hardly predicts better, and its intervals are worse. Without leave-one-out scores
 // there is nothing to compare.
 func (p *posterior) compare(ctx context.Context, s *tuning.Placement, drawn [][]float64) error {
+	noise, _ := estimatedNoise(p.job.Prepared, nil, p.rest)
+	known := summary.Facts{Noise: math.Sqrt(max(noise, 0)) / deviation(p.job.Prepared), Averaged: math.Inf(1)}
+	if known.Found(summary.Optimum) == nil {
+		return nil
+	}
 	optimum, err := leftOutErrors(ctx, s, p.rest)
 	average := make([]float64, len(optimum))
 	for _, u := range drawn {
@@ -98,11 +92,8 @@ func (p *posterior) compare(ctx context.Context, s *tuning.Placement, drawn [][]
 		return err
 	}
 	scale := math.Sqrt(float64(len(optimum))) * deviation(p.job.Prepared)
-	e := &missesError{floats.Norm(average, 2) / scale, floats.Norm(optimum, 2) / scale}
-	if e.average > timesMore*e.optimum+shareMore {
-		return e
-	}
-	return nil
+	known.Averaged, known.AtOptimum = floats.Norm(average, 2)/scale, floats.Norm(optimum, 2)/scale
+	return refused(known.Found(summary.Optimum))
 }
 
 // leftOutErrors returns the errors of predictions of each row from the others at z, nil if they are not defined or the
@@ -149,13 +140,6 @@ func ratiosOf(rounds [][]*mode, us [][]float64, fs []float64) (logs []float64) {
 		logs = append(logs, -fs[i]-floats.LogSumExp(q))
 	}
 	return logs
-}
-
-// unsoundError says that the weights of draws are not sound, so that an average over them could be far off.
-type unsoundError struct{ k float64 }
-
-func (e *unsoundError) Error() string {
-	return fmt.Sprintf("their weights are not sound (k-hat %.2f, above %g)", e.k, psis.MostK)
 }
 
 // weighted returns a distribution with the mean of weighted points. Its covariance is a sum of

@@ -283,7 +283,7 @@ func bits(t *testing.T, out *Outcome) []byte {
 	saved.Record = nil // it has seconds
 	testcheck.Do(t, saved.Write(&text))
 	r := out.Report
-	r.Seconds, r.EvaluationSeconds = 0, 0
+	r.Seconds, r.EvaluationSeconds, r.Digits = 0, 0, nil // the factors of some backends here cannot be read
 	r.Path = slices.Clone(r.Path)
 	for i := range r.Path {
 		r.Path[i].Seconds = 0

@@ -31,52 +31,21 @@ func (r *Report) Judge() {
 // JudgedOn returns the verdict on a report with other scores than its own. Its warnings do not repeat the
 // warnings of the report.
 func (r *Report) JudgedOn(evidence []Evidence) *Verdict {
-	v := Judge(evidence)
-	add := func(level Level, text string) {
-		v.Warnings = append(v.Warnings, text)
-		if grade := worse(v.Level, level); v.Level != Unknown && grade != v.Level {
-			v.Headline = string(grade) + strings.TrimPrefix(v.Headline, string(v.Level))
-			v.Level = grade
-		}
-	}
-	if unfinished(r, evidence) {
-		add(Fair, fmt.Sprintf("the fit is not finished (%s)", StatusText(r.Status)))
-	}
-	if i := r.Interpolation; i != nil && i.Degenerate {
-		add(Fair, fmt.Sprintf("the model is an interpolator: it passes through the training targets, and predictions of left-out rows miss by %.2g standard deviations", i.LeaveOneOut.RMSEStandardized))
-	}
-	for _, e := range evidence {
-		if level, text := manyAside(r, &e); text != "" {
-			add(level, text)
-		}
-	}
-	if manyOutlying(r) {
-		add(Fair, fmt.Sprintf("%d of %d training rows are outlying, more than %.0f %%: so many are no exceptions, and the scores leave out a part of what the model should explain", len(r.Robust.Rows), r.N, 100*mostOutlying))
-	}
-	if problem.Criterion(criterion(r)).LeavesOut() && onlyLeftOut(evidence) {
-		add(Fair, "the fit chose its parameters by these scores, so they are too good")
-	}
-	if text := roughDraws(r); text != "" {
-		add(Good, text)
-	}
-	if r.Levels > 0 && v.Level != Poor && v.Level != Unknown {
-		v.Headline = fmt.Sprintf("%s: between the levels of the columns, %d at most, predictions are untested; %s", Unknown, r.Levels, strings.TrimPrefix(v.Headline, string(v.Level)+": "))
-		v.Level = Unknown
-		v.Warnings = append(v.Warnings, "the rows are a grid of few levels, and scores of its rows say nothing about values between the levels: score rows that lie there (option split-mask)")
-	}
+	v, known := Judge(evidence), Facts{Report: r, Evidence: evidence, Digits: r.Digits}
+	known.bound(v)
 	v.Next = nextStep(r, v, evidence)
 	return v
 }
 
 // roughDraws warns of draws of the parameters that are not the posterior's.
-func roughDraws(r *Report) string {
+func roughDraws(r *Report) []string {
 	switch p := r.Posterior; {
 	case p != nil && p.Method == problem.HMC:
 		return apart(p)
 	case p == nil || p.Method != problem.Laplace || p.ParetoK == nil || *p.ParetoK <= psis.MostK: // auto takes no others
-		return ""
+		return nil
 	default:
-		return fmt.Sprintf("the normal distribution of laplace is not close to the posterior (k-hat of the importance ratios is %.2f, above %g): do not trust its intervals of the parameters", *p.ParetoK, psis.MostK)
+		return because(true, "the normal distribution of laplace is not close to the posterior (k-hat of the importance ratios is %.2f, above %g): do not trust its intervals of the parameters", *p.ParetoK, psis.MostK)
 	}
 }
 
@@ -84,17 +53,14 @@ func roughDraws(r *Report) string {
 const mostRHat = 1.05
 
 // apart warns of chains that disagree.
-func apart(p *PosteriorReport) string {
+func apart(p *PosteriorReport) []string {
 	worst, name := mostRHat, ""
 	for _, n := range slices.Sorted(maps.Keys(p.Parameters)) {
 		if h := p.Parameters[n].RHat; h != nil && *h > worst {
 			worst, name = *h, n
 		}
 	}
-	if name == "" {
-		return ""
-	}
-	return fmt.Sprintf("the chains of the posterior disagree about %s (R-hat %.2f, above %g): predictions average over draws that may miss a part of it", name, worst, mostRHat)
+	return because(name != "", "the chains of the posterior disagree about %s (R-hat %.2f, above %g): predictions average over draws that may miss a part of it", name, worst, mostRHat)
 }
 
 // The names of rows in evidence. leftOutPlaces are rows of a table with equal inputs.
@@ -132,19 +98,13 @@ func manyOutlying(r *Report) bool {
 
 // manyAside warns if more new rows are set aside as outlying than the outlying training rows explain: then
 // it is the model that misses them.
-func manyAside(r *Report, e *Evidence) (Level, string) {
+func manyAside(r *Report, e *Evidence) []string {
 	if e.Outlying == 0 || r.Robust == nil || onlyLeftOut([]Evidence{*e}) {
-		return "", ""
+		return nil
 	}
 	all, known := e.N+e.Outlying, len(r.Robust.Rows)
-	if chanceOfAside(e.Outlying, all, known, r.N) >= alarmTail {
-		return "", ""
-	}
-	level := Fair
-	if e.Coverage95 < farTooFew {
-		level = Poor
-	}
-	return level, e.named(fmt.Sprintf("%d of %d %s are too far off to count, but %d of %d training rows are outlying, so about %.0f are expected: the model misses the others", e.Outlying, all, e.Rows, known, r.N, float64(all)*shareAside(known, r.N)))
+	text := fmt.Sprintf("%d of %d %s are too far off to count, but %d of %d training rows are outlying, so about %.0f are expected: the model misses the others", e.Outlying, all, e.Rows, known, r.N, float64(all)*shareAside(known, r.N))
+	return because(chanceOfAside(e.Outlying, all, known, r.N) < alarmTail, "%s", e.named(text))
 }
 
 // shareAside returns the share of outlying rows that known ones of n suggest: Laplace's rule of succession.
@@ -265,7 +225,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise(fmt.Sprintf("give each of the %d columns a lengthscale of its own", r.D), "ard", "true")
 	case v.Calibration == Overconfident && r.Posterior == nil:
 		return advise("let the intervals hold the uncertainty of the parameters, too", "posterior", string(problem.Laplace))
-	case roughDraws(r) != "" && r.Posterior.Method != problem.HMC:
+	case roughDraws(r) != nil && r.Posterior.Method != problem.HMC:
 		return advise("draw the parameters from the posterior itself", "posterior", string(problem.HMC))
 	case chance:
 		return advise("look for a better optimum from more starts", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))

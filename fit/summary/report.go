@@ -67,6 +67,8 @@ type Report struct {
 	// Residual is max ‖ΣΣ⁻¹e − e‖∞ over a few vectors e, with a recomputed Σ; nil below 1,000
 	// rows, and if the device cannot check its factor.
 	Residual *float64 `json:"residual,omitempty"`
+	// Digits are the decimal digits, of about 16, that the condition of the covariance leaves; nil if they are not known.
+	Digits *float64 `json:"digits,omitempty"`
 	// Parameters holds natural values of the scaled problem, GradientLog ∂objective/∂log
 	// parameter of the free ones (of the mean's without the log). Tied names the parameter
 	// whose value another one takes, Constants the offsets that are the constant 0.
@@ -87,6 +89,8 @@ type Report struct {
 	PlannedBytes int64  `json:"planned_bytes,omitempty"`
 	PeakBytes    int64  `json:"peak_bytes,omitempty"`
 	Status       string `json:"status"`
+	// Disproved says that the kernel is no covariance function at the parameters found.
+	Disproved bool `json:"disproved,omitempty"`
 	// Interrupted says that the command was interrupted before its end.
 	Interrupted bool `json:"interrupted,omitempty"`
 	// The following fields are set after a fit.
@@ -100,9 +104,11 @@ type Report struct {
 	// Optima lists the distinct optima that the starts reached, best first, with restarts.
 	Optima []OptimumReport `json:"optima,omitempty"`
 	// Search says how sure it is that no optimum is lower.
-	Search    *SearchReport `json:"search,omitempty"`
-	AtBound   []string      `json:"at_bound,omitempty"`
-	StdErrors *StdErrors    `json:"std_errors,omitempty"`
+	Search  *SearchReport `json:"search,omitempty"`
+	AtBound []string      `json:"at_bound,omitempty"`
+	// LowerElsewhere names parameters at bounds with another value of which the objective is lower.
+	LowerElsewhere []string   `json:"lower_elsewhere,omitempty"`
+	StdErrors      *StdErrors `json:"std_errors,omitempty"`
 	// Posterior summarizes draws of the parameters; nil without.
 	Posterior *PosteriorReport `json:"posterior,omitempty"`
 	// Interpolation is set if the noise is so small that the fit passes through the targets.
@@ -316,6 +322,8 @@ type NoiseFloorReport struct {
 	Raised bool    `json:"raised"`
 	// Copies counts rows that repeat the inputs and the targets of another one.
 	Copies int `json:"copies,omitempty"`
+	// NoDigits says that the fit looked for a floor because no digit was left.
+	NoDigits bool `json:"no_digits,omitempty"`
 	// Before and After are the scores without and with the floor. After is nil if none was tried.
 	Before *LeaveOneOutScore `json:"loo_before"`
 	After  *LeaveOneOutScore `json:"loo_after,omitempty"`

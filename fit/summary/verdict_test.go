@@ -96,7 +96,7 @@ func TestJudge(t *testing.T) {
 		"chains apart": {func(r *Report) {
 			h := 1.74
 			r.Posterior = &PosteriorReport{Method: problem.HMC, Parameters: map[string]sampler.DrawSummary{"period": {RHat: &h}}}
-		}, Good, "good: ", "the chains of the posterior disagree about period (R-hat 1.74, above 1.05)", "holdout"},
+		}, Fair, "fair: ", "the chains of the posterior disagree about period (R-hat 1.74, above 1.05)", "holdout"},
 		"a far row": {func(r *Report) {
 			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 2, RMSEStandardized: 0.2, Coverage95: 0.95, Far: 1}}
 			r.ObjectiveName = "nlml"
@@ -104,7 +104,7 @@ func TestJudge(t *testing.T) {
 		"not normal": {func(r *Report) {
 			k := 0.8
 			r.Posterior, r.Search = &PosteriorReport{Method: problem.Laplace, ParetoK: &k}, &SearchReport{Chance: &chance}
-		}, Good, "good: ", "laplace is not close to the posterior (k-hat of the importance ratios is 0.80, above 0.7)", "posterior=hmc"},
+		}, Fair, "fair: ", "laplace is not close to the posterior (k-hat of the importance ratios is 0.80, above 0.7)", "posterior=hmc"},
 		"close to normal": {func(r *Report) {
 			k := 0.7
 			r.Posterior = &PosteriorReport{Method: problem.Laplace, ParetoK: &k}

@@ -29,6 +29,14 @@ const (
 // WarnCondition warns if the covariance that has just been formed leaves few digits
 // of what is computed with it, such as the gradient.
 func (s *Placement) WarnCondition(ctx context.Context) {
+	if s.EstimateCondition(ctx); s.Digits != nil && *s.Digits < FewDigits {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the covariance has a condition number of about %.0e: of the gradient and of predictions at most about %.0f of 16 digits are right; raise noise_variance, or shorten the lengthscales", *s.Condition, max(*s.Digits, 0)))
+	}
+}
+
+// EstimateCondition sets Condition and Digits for the covariance that has just been formed.
+func (s *Placement) EstimateCondition(ctx context.Context) {
+	s.Condition, s.Digits = nil, nil
 	ws := merged.Inner(s.Workspace)
 	factor, ok := ws.(device.FactorStore)
 	if !ok || ws.N() > conditionTo {
@@ -43,10 +51,8 @@ func (s *Placement) WarnCondition(ctx context.Context) {
 		return // a row with a large noise variance of its own costs no digits of the others
 	}
 	condition := largest * inverse
-	s.Condition = &condition
-	if digits := DigitsLeft(condition); digits < FewDigits {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("the covariance has a condition number of about %.0e: of the gradient and of predictions at most about %.0f of 16 digits are right; raise noise_variance, or shorten the lengthscales", condition, max(digits, 0)))
-	}
+	digits := DigitsLeft(condition)
+	s.Condition, s.Digits = &condition, &digits
 }
 
 // DigitsLeft returns how many decimal digits a system with this condition number leaves.

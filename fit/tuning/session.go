@@ -35,8 +35,9 @@ type Placement struct {
 	// checkedResidual is the result.
 	Checked         bool
 	checkedResidual *float64
-	// Condition is the condition number of warnCondition, nil if it found none.
-	Condition *float64
+	// Condition is the condition number that EstimateCondition found, and Digits are the decimal digits that it leaves; nil if
+	// it found none.
+	Condition, Digits *float64
 	// Crew, if not nil, are the sessions that share the threads of the device.
 	Crew *Crew
 	// onClose, if not nil, is called when the session is closed.

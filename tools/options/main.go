@@ -1,6 +1,6 @@
 // Command generate writes the files that come from the table of options: the options of a batch
-// spec, its JSON Schema, docs/options.md, and the options of the Python package. Its argument is
-// the root of the repository. The templates beside it have the forms of the files.
+// spec, its JSON Schema, docs/options.md, and the options of the Python package; and docs/diagnoses.md from the gate of
+// package summary. Its argument is the root of the repository. The templates beside it have the forms of the files.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"strings"
 	"text/template"
 
+	"gpfit/fit/summary"
 	"gpfit/option"
 )
 
@@ -41,7 +42,7 @@ var templates embed.FS
 
 // paths are the files of the templates, below the root.
 var paths = map[string]string{
-	"options.go.tmpl": "batch/spec/options.go", "options.md.tmpl": "docs/options.md",
+	"options.go.tmpl": "batch/spec/options.go", "options.md.tmpl": "docs/options.md", "diagnoses.md.tmpl": "docs/diagnoses.md",
 	"options.py.tmpl": "python/src/pygpfit/_options.py", "parameters.py.tmpl": "python/src/pygpfit/_parameters.py",
 }
 
@@ -53,6 +54,7 @@ func render(options option.Entries, base string) (map[string][]byte, error) {
 			return []string{"fit", "nlml", "select", "compare", "path", "profile", "update", "predict", "sample", "loo", "weights", "export", "inspect", "check", "kernel check",
 				"kernel show", "batch", "resume", "show", "report", "bench", "devices", "version"}
 		},
+		"diagnoses": func() []summary.Diagnosis { return summary.Gate },
 		"class": className, "type": pythonType, "key": pythonKey,
 		"dash": orDash, "escape": func(cell string) string { return strings.ReplaceAll(cell, "|", "\\|") },
 	}).ParseFS(templates, "*.tmpl")

@@ -232,7 +232,8 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 	}
 	m := &tuned{job: job}
 	m.result, err = hyperopt.Tune(c.ctx, c.w, settings, c.log.Part(name))
-	if undefined, ok := descent.Undefined(err); ok {
+	undefined, ok := descent.Undefined(err)
+	if known := (summary.Facts{Undefined: ok}); known.Found(summary.LeaveOut) != nil {
 		other := maps.Clone(start)
 		if maps.DeleteFunc(other, func(name string, _ float64) bool { return strings.HasPrefix(name, graph.NoiseVariance) }); len(other) < len(start) {
 			return c.try(kernel, mean, other)

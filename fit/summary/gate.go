@@ -1,0 +1,203 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gpfit/fit/internal/psis"
+	"gpfit/fit/problem"
+)
+
+// A Consequence is what follows from a diagnosis.
+type Consequence string
+
+// The consequences. The text completes "then …" in docs.
+const (
+	// LeaveOut is for a point of the search or for a model among those of a choice.
+	LeaveOut Consequence = "this model is left out of searches, choices and averages"
+	// Floor continues the fit with more noise.
+	Floor Consequence = "the fit goes on with a floor of the noise, and keeps it if predictions are as good"
+	// Refuse ends the fit with an error.
+	Refuse Consequence = "no model is written"
+	// Optimum is for averages over draws of the parameters.
+	Optimum Consequence = "predictions are of the parameters found, without an average"
+	// OnlyPoor, OnlyFair and OnlyUnknown bound the verdict.
+	OnlyPoor    Consequence = "the verdict is poor"
+	OnlyFair    Consequence = "the verdict is fair at most"
+	OnlyUnknown Consequence = "the verdict is unknown, if it is not poor"
+)
+
+// A Diagnosis is something that a fit may know of itself, and what follows from it.
+type Diagnosis struct {
+	Name string
+	// When completes "if …".
+	When string
+	Then Consequence
+	// fires returns why, a sentence for each cause; nil if it does not hold, or nobody knows.
+	fires func(*Facts) []string
+}
+
+// Facts holds what a fit knows of itself when it asks a gate. What it does not know is zero.
+type Facts struct {
+	// Report and Evidence are there after the fit.
+	Report   *Report
+	Evidence []Evidence
+	// Undefined says that the objective has no value where a descent would begin.
+	Undefined bool
+	// Noise and Missed are the standard deviation of the noise and the error of predictions at other places, in standard
+	// deviations of the target. Copies counts rows that repeat the inputs and the target of another.
+	Noise, Missed float64
+	Copies        int
+	// Digits are the decimal digits that the condition of the covariance leaves, nil if they are not known.
+	Digits *float64
+	// Weights says where the weights of the model do not solve its equations, and Disproof why the kernel is no
+	// covariance function at the parameters found.
+	Weights, Disproof error
+	// KHat is k̂ of the weights of draws, nil without. Averaged and AtOptimum are leave-one-out errors of the average and
+	// of the parameters found, in standard deviations of the target.
+	KHat                *float64
+	Averaged, AtOptimum float64
+}
+
+// Limits of the diagnoses. The digits that averages need come from noise-free tables: with fewer they predict 1.6 to 2.7
+// times worse than the optimum, and their intervals hold no more.
+const (
+	oneDigit, averageDigits = 1, 2
+	// The noise is examined if it is at most plainNoise times the error at other places; copies of rows leave it open, so
+	// that copiesNoise is the limit with them. Targets with an error up to exactError count as exact.
+	plainNoise, copiesNoise = 0.1, 0.2
+	exactError              = 0.03
+	// Where the noise is at most littleNoise, an average may miss left-out rows timesMore times as far as the optimum, and
+	// shareMore of a standard deviation. Of 995 tables without noise the average then has never more than three times the
+	// error of the optimum at new rows, and the intervals of 1,000 tables with noise hold half a percent less.
+	littleNoise, timesMore, shareMore = 0.01, 1.3, 0.02
+)
+
+// Gate lists the diagnoses that have consequences. Nothing else refuses a model, leaves it out, raises its noise, replaces an
+// average or bounds a verdict; what scores say of a model is [Evidence].
+var Gate = []Diagnosis{
+	{"value", "the covariance has no Cholesky factor, or the data fit, a quadratic form, comes out negative by more than rounding explains", LeaveOut, func(f *Facts) []string {
+		return because(f.Undefined, "the objective has no value at its start")
+	}},
+	{"noise", fmt.Sprintf("the standard deviation of the noise is at most %g of the error of predictions at other places (%g with copies of rows), and that error is more than %g standard deviations of the target", plainNoise, copiesNoise, exactError), Floor, func(f *Facts) []string {
+		least := map[bool]float64{false: plainNoise, true: copiesNoise}[f.Copies > 0]
+		return because(f.Missed > exactError && f.Noise <= least*min(f.Missed, 1), "the noise is far below the errors of predictions at other places")
+	}},
+	{"no digits", "the condition number of the covariance leaves no decimal digit", Floor, func(f *Facts) []string {
+		return because(f.Digits != nil && *f.Digits < 0, "the condition of the covariance leaves no digit of the gradient and of the weights")
+	}},
+	{"weights", "the weights α do not solve (K + σ²I)α = y − m within the rounding of its terms", Refuse, func(f *Facts) []string {
+		return because(f.Weights != nil, "rounding leaves no digits of the model, which is not written: %v; a floor of the noise leaves more (option noise-floor)", f.Weights)
+	}},
+	{"kernel, no digits", "the kernel is no covariance function at the parameters found, and less than one digit is left", Refuse, func(f *Facts) []string {
+		return because(f.Disproof != nil && f.Digits != nil && *f.Digits < oneDigit, "tuning ended at parameters where this kernel is no covariance function, and no digit of the weights is right: give its parameters bounds, or fix them, or use another formula: %v", f.Disproof)
+	}},
+	{"few digits", fmt.Sprintf("the condition number of the covariance leaves less than %d decimal digits", averageDigits), Optimum, func(f *Facts) []string {
+		return because(f.Digits != nil && *f.Digits < averageDigits, "rounding leaves too few digits of their weights")
+	}},
+	{"k-hat", fmt.Sprintf("k-hat of the smoothed importance weights is above %g, after up to five rounds of draws (Vehtari and others, JMLR 25 (2024), 72)", psis.MostK), Optimum, func(f *Facts) []string {
+		switch k := f.KHat; {
+		case k == nil || *k <= psis.MostK:
+			return nil
+		case math.IsNaN(*k):
+			return []string{"their density is not defined around its mode"}
+		default:
+			return because(true, "their weights are not sound (k-hat %.2f, above %g)", *k, psis.MostK)
+		}
+	}},
+	{"average", fmt.Sprintf("the noise is at most %g standard deviations of the target, and the average misses left-out rows by more than %g times the error of the optimum and %g", littleNoise, timesMore, shareMore), Optimum, func(f *Facts) []string {
+		return because(f.Noise <= littleNoise && f.Averaged > timesMore*f.AtOptimum+shareMore, "the average would miss left-out rows by %.2g standard deviations of the target, and the optimum does by %.2g", f.Averaged, f.AtOptimum)
+	}},
+	{"end", "the search did not converge: it was interrupted, used up its evaluations, or stopped where rounding left no lower value and neither gradient nor error is small", OnlyFair, func(f *Facts) []string {
+		return because(unfinished(f.Report, f.Evidence), "the fit is not finished (%s)", StatusText(f.Report.Status))
+	}},
+	{"digits", "no decimal digit is left, because more noise was not allowed or would predict worse", OnlyFair, func(f *Facts) []string {
+		return because(f.Digits != nil && *f.Digits < 0, "no digit of the gradient and of the weights is right: intervals can be far too narrow")
+	}},
+	{"bound", "a parameter is at a bound, and the objective is lower elsewhere", OnlyFair, func(f *Facts) []string {
+		return because(f.Report.LowerElsewhere != nil, "the end is no optimum: the objective is lower with another value of %s", problem.Listed(f.Report.LowerElsewhere))
+	}},
+	{"kernel", "the kernel is no covariance function at the parameters found, and digits are left", OnlyFair, func(f *Facts) []string {
+		return because(f.Report.Disproved, "at the parameters found, the kernel is no covariance function, so that standard deviations may be meaningless: give its parameters bounds, or fix them, or use another formula")
+	}},
+	{"interpolator", "the noise is tiny, and left-out rows are missed by more than a tenth of the standard deviation of the target", OnlyFair, func(f *Facts) []string {
+		i := f.Report.Interpolation
+		if i == nil || !i.Degenerate {
+			return nil
+		}
+		return because(true, "the model is an interpolator: it passes through the training targets, and predictions of left-out rows miss by %.2g standard deviations", i.LeaveOneOut.RMSEStandardized)
+	}},
+	{"rows aside", "with option robust more new rows are too far off to count than the outlying training rows explain", OnlyFair, func(f *Facts) (why []string) {
+		for _, e := range f.Evidence {
+			why = append(why, manyAside(f.Report, &e)...)
+		}
+		return why
+	}},
+	{"rows aside, few in intervals", fmt.Sprintf("that is so, and the 95 %% intervals hold less than %g of the rows", farTooFew), OnlyPoor, func(f *Facts) []string {
+		aside := func(e Evidence) bool { return e.Coverage95 < farTooFew && manyAside(f.Report, &e) != nil }
+		return because(slices.ContainsFunc(f.Evidence, aside), "the model misses the rows that do not count")
+	}},
+	{"outlying", fmt.Sprintf("more than %g of the training rows are outlying", mostOutlying), OnlyFair, func(f *Facts) []string {
+		if !manyOutlying(f.Report) {
+			return nil
+		}
+		return because(true, "%d of %d training rows are outlying, more than %.0f %%: so many are no exceptions, and the scores leave out a part of what the model should explain", len(f.Report.Robust.Rows), f.Report.N, 100*mostOutlying)
+	}},
+	{"own scores", "the fit chose its parameters by the scores that the verdict has", OnlyFair, func(f *Facts) []string {
+		return because(problem.Criterion(criterion(f.Report)).LeavesOut() && onlyLeftOut(f.Evidence), "the fit chose its parameters by these scores, so they are too good")
+	}},
+	{"draws", fmt.Sprintf("draws of option posterior are not from the posterior: chains of hmc disagree (R-hat above %g), or k-hat of laplace is above %g", mostRHat, psis.MostK), OnlyFair, func(f *Facts) []string {
+		return roughDraws(f.Report)
+	}},
+	{"few levels", "the rows are a grid of few levels, so that no score says anything between them", OnlyUnknown, func(f *Facts) []string {
+		return because(f.Report.Levels > 0, "between the levels of the columns, %d at most, predictions are untested: the rows are a grid of few levels, and scores of its rows say nothing about values between them. Score rows that lie there (option split-mask)", f.Report.Levels)
+	}},
+}
+
+// Found returns why some consequence follows from the facts; nil if it does not.
+func (f *Facts) Found(then Consequence) (why []string) {
+	for _, d := range Gate {
+		if d.Then == then {
+			why = append(why, d.fires(f)...)
+		}
+	}
+	return why
+}
+
+// caps are the levels to which consequences bound a verdict.
+var caps = map[Consequence]Level{OnlyPoor: Poor, OnlyFair: Fair, OnlyUnknown: Unknown}
+
+// bound takes the consequences for a verdict.
+func (f *Facts) bound(v *Verdict) {
+	for _, d := range Gate {
+		if _, bounds := caps[d.Then]; bounds {
+			for _, why := range d.fires(f) {
+				v.limit(d.Then, why)
+			}
+		}
+	}
+}
+
+// limit adds a reason to the warnings of a verdict, and bounds its level. Unknown is said in the headline.
+func (v *Verdict) limit(then Consequence, why string) {
+	v.Warnings = append(v.Warnings, why)
+	level, rest := worse(v.Level, caps[then]), strings.TrimPrefix(v.Headline, string(v.Level)+": ")
+	switch {
+	case v.Level == Unknown || v.Level == Poor:
+		return
+	case level == Unknown:
+		short, _, _ := strings.Cut(why, ": ")
+		rest = short + "; " + rest
+	}
+	v.Level, v.Headline = level, string(level)+": "+rest
+}
+
+// because returns a reason if it holds.
+func because(holds bool, format string, args ...any) []string {
+	if !holds {
+		return nil
+	}
+	return []string{fmt.Sprintf(format, args...)}
+}
