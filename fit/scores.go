@@ -37,6 +37,7 @@ func scoreHeldOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) ([]*summa
 	for i, part := range parts {
 		rows, _ := residual.Of(part, s.TestY[i*m:(i+1)*m])
 		out = append(out, residual.Scores(rows, p.Whole(), s.TargetScale(i), j.Options.Robust, false))
+		out[i].Naive = naiveForecast(j.Prepared, i, p.Whole().Theta)
 	}
 	return out, nil
 }

@@ -80,7 +80,7 @@ type Row struct {
 
 // Collect returns the row of every job, in the order of the run.
 func Collect(r *rundir.Run) ([]Row, error) {
-	rows := make([]Row, 0, len(r.Jobs))
+	rows, verdicts := make([]Row, 0, len(r.Jobs)), []*summary.Verdict(nil)
 	for _, j := range r.Jobs {
 		status, err := r.Status(j)
 		if err != nil {
@@ -106,8 +106,34 @@ func Collect(r *rundir.Run) ([]Row, error) {
 			row.Began, row.Ended = status.Record[n-2].Time.Format(time.RFC3339Nano), last.Time.Format(time.RFC3339Nano)
 		}
 		rows = append(rows, row)
+		verdicts = append(verdicts, nil)
+		if last.Report != nil && last.Type == rundir.Done {
+			verdicts[len(rows)-1] = last.Report.Verdict
+		}
 	}
+	compareVerdicts(rows, verdicts)
 	return rows, nil
+}
+
+// compareVerdicts takes the verdict "good" from a job beside which another job on the same rows is poor and beats it in error and
+// density: its intervals may be right, but it is no better model.
+func compareVerdicts(rows []Row, verdicts []*summary.Verdict) {
+	for i, v := range verdicts {
+		for k, poor := range verdicts {
+			good := &rows[i]
+			if v == nil || good.Level != string(summary.Good) || rows[k].Data != good.Data || rows[k].Split != good.Split || !poorBeats(poor, v) {
+				continue
+			}
+			good.Level, good.Verdict = string(summary.Fair), string(summary.Fair)+strings.TrimPrefix(good.Verdict, good.Level)
+			texts := append(warnings(good), fmt.Sprintf("job %s is poor, and has a lower error and a lower NLPD of the same rows", rows[k].Job))
+			good.Warnings, good.WarningTexts = len(texts), jsonText(texts)
+		}
+	}
+}
+
+// poorBeats reports whether a poor model has a lower error and a lower NLPD of the same rows.
+func poorBeats(poor, v *summary.Verdict) bool {
+	return poor != nil && poor.Level == summary.Poor && poor.Rows == v.Rows && poor.RMSEStandardized < v.RMSEStandardized && poor.NLPDStandardized < v.NLPDStandardized
 }
 
 func (row *Row) addReport(e rundir.JobEvent) {

@@ -151,6 +151,9 @@ var Gate = []Diagnosis{
 	{"draws", fmt.Sprintf("draws of option posterior are not from the posterior: chains of hmc disagree (R-hat above %g), or k-hat of laplace is above %g", mostRHat, psis.MostK), OnlyFair, func(f *Facts) []string {
 		return roughDraws(f.Report)
 	}},
+	{"series", "the only column never falls from row to row, and the only scores are of rows left out one by one, which lie between others", OnlyFair, func(f *Facts) []string {
+		return because(f.Report.Series && onlyLeftOut(f.Evidence), "forecasts are untested: each row left out lies between others of the series")
+	}},
 	{"few levels", "the rows are a grid of few levels, so that no score says anything between them", OnlyUnknown, func(f *Facts) []string {
 		return because(f.Report.Levels > 0, "between the levels of the columns, %d at most, predictions are untested: the rows are a grid of few levels, and scores of its rows say nothing about values between them. Score rows that lie there (option split-mask)", f.Report.Levels)
 	}},

@@ -58,7 +58,10 @@ func TestGate(t *testing.T) {
 		"own scores": {[]Facts{of(func(r *Report) { r.ObjectiveName = "loo" })}, []Facts{of(func(*Report) {}), of(func(r *Report) {
 			r.ObjectiveName, r.Test = "loo", &TestScores{N: 100, RMSEStandardized: 0.3, Coverage95: 0.95}
 		})}},
-		"draws":      {[]Facts{draws(1.06)}, []Facts{draws(1.05), of(func(*Report) {})}},
+		"draws": {[]Facts{draws(1.06)}, []Facts{draws(1.05), of(func(*Report) {})}},
+		"series": {[]Facts{of(func(r *Report) { r.Series = true })}, []Facts{of(func(*Report) {}), of(func(r *Report) {
+			r.Series, r.Test = true, &TestScores{N: 100, RMSEStandardized: 0.3, Coverage95: 0.95}
+		})}},
 		"few levels": {[]Facts{of(func(r *Report) { r.Levels = 5 })}, []Facts{of(func(*Report) {})}},
 	}
 	for _, d := range Gate {

@@ -119,7 +119,7 @@ func chanceOfAside(some, all, known, n int) float64 {
 // count rows that fit, and densities and intervals, which expect outlying rows, count all.
 func NewEvidence(t *TestScores, rows, target string) Evidence {
 	fit := cmp.Or(t.Fitting, t)
-	return Evidence{Rows: rows, Target: target, N: fit.N, Outlying: t.N - fit.N, Far: t.Far, RMSE: fit.RMSE, RMSEStandardized: fit.RMSEStandardized, WithOutlying: t.RMSEStandardized, NLPDStandardized: float64(t.NLPDStandardized), Coverage95: t.Coverage95}
+	return Evidence{Rows: rows, Target: target, N: fit.N, Outlying: t.N - fit.N, Far: t.Far, Naive: t.Naive, RMSE: fit.RMSE, RMSEStandardized: fit.RMSEStandardized, WithOutlying: t.RMSEStandardized, NLPDStandardized: float64(t.NLPDStandardized), Coverage95: t.Coverage95}
 }
 
 // evidenceOf returns the scores that say most about new rows: of held-out rows, else of
@@ -204,6 +204,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 	for _, e := range heldOut(r) {
 		held = e.N + e.Outlying
 	}
+	enough := holdoutNext*float64(r.N+held) >= LeastRows
 	switch i := r.Interpolation; {
 	case r.Interrupted || r.Status == "cancelled":
 		return &Advice{Text: "let the fit go on, from its checkpoint or from this model"}
@@ -211,6 +212,8 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("look for an end where rounding leaves more digits", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
 	case unfinished(r, evidence):
 		return advise("let the fit go on for longer", "max-evals", strconv.Itoa(4*max(r.Evaluations.Value, 250)))
+	case r.Series && onlyLeftOut(evidence) && enough:
+		return &Advice{Text: "score a forecast of the last rows; without option blocks, rows between others", Options: map[string]string{"holdout": fmt.Sprint(holdoutNext), "blocks": "true"}}
 	case i != nil && i.Degenerate && r.NoiseFloor == nil: // with a floor it predicts worse
 		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))
 	case len(evidence) > 1 && (v.Level == Fair || v.Level == Poor):
@@ -229,7 +232,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("draw the parameters from the posterior itself", "posterior", string(problem.HMC))
 	case chance:
 		return advise("look for a better optimum from more starts", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
-	case r.Levels == 0 && (v.Level == Unknown || onlyLeftOut(evidence)) && holdoutNext*float64(r.N+held) >= LeastRows:
+	case r.Levels == 0 && (v.Level == Unknown || onlyLeftOut(evidence)) && enough:
 		return advise("score rows that the fit has not seen, which is a harder test", "holdout", fmt.Sprint(holdoutNext))
 	}
 	return nil

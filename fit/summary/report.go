@@ -131,6 +131,8 @@ type Report struct {
 	// Levels is the largest number of values of a column if the rows, with the held-out ones, are a grid of few such
 	// levels, 0 otherwise.
 	Levels int `json:"levels,omitempty"`
+	// Series says that the only column in use never falls from row to row of a series.
+	Series bool `json:"series,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
 	Relevance []ColumnRelevance `json:"relevance,omitempty"`
 	Warnings  []string          `json:"warnings"`

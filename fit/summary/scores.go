@@ -89,6 +89,26 @@ type TestScores struct {
 	// rows with a noise variance of their own, or new rows to which it would give one. Intervals expect such rows, and
 	// hold more than 95 % of the others.
 	Fitting *TestScores `json:"fitting,omitempty"`
+	// Naive is what takes no model, if the rows follow the training rows of a series.
+	Naive *NaiveForecast `json:"naive,omitempty"`
+}
+
+// NaiveForecast scores the forecast of a series that takes no model: the last training value, or the value of a season
+// before (Hyndman & Athanasopoulos, Forecasting: Principles and Practice, 3rd ed., section 5.2), whichever misses the rows less.
+type NaiveForecast struct {
+	RMSE             float64 `json:"rmse"`
+	RMSEStandardized float64 `json:"rmse_standardized"`
+	// Season is the period of the season in units of the column, 0 for the last value.
+	Season float64 `json:"season,omitempty"`
+}
+
+// String says what the forecast is, and its error.
+func (f *NaiveForecast) String() string {
+	what := "the last training value"
+	if f.Season > 0 {
+		what = fmt.Sprintf("the value %.6g before it, a season", f.Season)
+	}
+	return fmt.Sprintf("%s, whose error is %.3g standard deviations", what, f.RMSEStandardized)
 }
 
 // LeaveOneOutScore is the leave-one-out log predictive density at the parameters of all rows,

@@ -33,7 +33,12 @@ type Verdict struct {
 	Headline string `json:"headline"`
 	// Calibration is about the target of the headline.
 	Calibration Calibration `json:"calibration,omitempty"`
-	Warnings    []string    `json:"warnings"`
+	// Rows names the rows that the headline rests on, such as "held-out rows"; empty without scores. The scores are
+	// theirs, in units of the targets' standard deviation.
+	Rows             string   `json:"rows,omitempty"`
+	RMSEStandardized Number   `json:"rmse_standardized"`
+	NLPDStandardized Number   `json:"nlpd_standardized"`
+	Warnings         []string `json:"warnings"`
 	// Next is the one thing to do next; nil if there is nothing to improve.
 	Next *Advice `json:"next,omitempty"`
 }
@@ -81,8 +86,9 @@ type Evidence struct {
 	// Outlying counts further rows, which do not fit and are not in the errors. WithOutlying is RMSEStandardized of all.
 	Outlying     int
 	WithOutlying float64
-	// Far counts rows among them as in [TestScores].
-	Far int
+	// Far counts rows among them as in [TestScores]. Naive is the error of the naive forecast, nil if these rows are none.
+	Far   int
+	Naive *NaiveForecast
 	// Target is the name of one of several targets.
 	Target string
 	// RMSE is 0 if the targets have different units. Coverage95 and NLPDStandardized are of all rows, and NaN if
@@ -150,7 +156,7 @@ func (e *Evidence) judge() *Verdict {
 	if e.N < LeastRows {
 		return &Verdict{Level: Unknown, Headline: string(Unknown) + ": " + e.named(e.text("")), Warnings: []string{}}
 	}
-	v := &Verdict{Level: Good, Calibration: e.calibration(), Warnings: []string{}}
+	v := &Verdict{Level: Good, Calibration: e.calibration(), Rows: e.Rows, RMSEStandardized: Number(e.RMSEStandardized), NLPDStandardized: Number(e.NLPDStandardized), Warnings: []string{}}
 	warn := func(level Level, format string, args ...any) {
 		v.Level = worse(v.Level, level)
 		v.Warnings = append(v.Warnings, e.named(fmt.Sprintf(format, args...)))
@@ -167,6 +173,8 @@ func (e *Evidence) judge() *Verdict {
 		warn(Fair, "the 95 %% intervals are too wide: %s", width)
 	}
 	switch {
+	case e.Naive != nil && e.RMSEStandardized >= e.Naive.RMSEStandardized:
+		warn(Poor, "the predictions are no better than the naive forecast, %s", e.Naive)
 	case e.RMSEStandardized >= 1:
 		warn(Poor, "the predictions are no better than the mean of the training targets, whose error is about 1 standard deviation")
 	case e.RMSEStandardized >= hardlyBetter:
@@ -213,6 +221,9 @@ func (e *Evidence) text(c Calibration) string {
 		text += fmt.Sprintf("%.3g %% of the standard deviation of the target", 100*e.RMSEStandardized)
 	default:
 		text += times + " times the standard deviation of the target"
+	}
+	if e.Naive != nil && e.RMSEStandardized < e.Naive.RMSEStandardized {
+		text += fmt.Sprintf(" (the naive forecast has %.3g %%)", 100*e.Naive.RMSEStandardized)
 	}
 	if math.IsNaN(e.Coverage95) {
 		return text

@@ -1,0 +1,76 @@
+package fit
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
+	"gpfit/internal/testcheck"
+)
+
+// hours is a series of hours with a daily wave, one row an hour, in the order of time.
+func hours(n int, noise float64) problem.Data {
+	return drawn(5, 1, n, "hour load", func(i int, _, normal random) []float64 {
+		return []float64{float64(i), 10 + 3*math.Sin(2*math.Pi*float64(i)/24) + noise*normal()}
+	})
+}
+
+// TestNaiveForecast compares the naive forecast of held-out rows that follow the others with its definition, and the verdict
+// with it.
+func TestNaiveForecast(t *testing.T) {
+	const n, held = 240, 60
+	d := hours(n, 0.1)
+	o := problem.Options{Kernel: "matern12", HoldOut: 0.25, Blocks: true}
+	r := mustFit(t, d, o).Report
+	naive := r.Test.Naive
+	sum := 0.0
+	for i := n - held; i < n; i++ {
+		back := i - 24*(1+(i-(n-held))/24) // the first row of a season after the end goes back 24 hours
+		sum += math.Pow(d.Y[i]-d.Y[back], 2)
+	}
+	if naive == nil {
+		t.Fatal("no naive forecast")
+	}
+	testcheck.Within(t, naive.Season, 24, 0.5, "season")
+	testcheck.Within(t, naive.RMSE, math.Sqrt(sum/held), 0.25*naive.RMSE, "naive error")
+	testcheck.Within(t, naive.RMSEStandardized/naive.RMSE, r.Test.RMSEStandardized/r.Test.RMSE, 1e-12, "unit")
+	if !r.Series || r.Verdict.Level != summary.Poor || !strings.Contains(r.Verdict.Text(), "no better than the naive forecast, the value 2") {
+		t.Error(r.Verdict.Text())
+	}
+	o.Kernel = "periodic"
+	if r := mustFit(t, d, o).Report; r.Test.Naive == nil || r.Verdict.Level != summary.Good || !strings.Contains(r.Verdict.Headline, "(the naive forecast has ") {
+		t.Error(r.Verdict.Text())
+	}
+	o.Blocks = false
+	if r := mustFit(t, d, o).Report; r.Test.Naive != nil || r.Verdict.Level != summary.Good {
+		t.Errorf("rows between others: %s", r.Verdict.Text())
+	}
+}
+
+// TestBefore checks the rows that seasons lead back to, also where times are irregular and between two.
+func TestBefore(t *testing.T) {
+	times := []float64{0, 1, 2, 3.2, 4, 5}
+	for _, c := range []struct {
+		at, season float64
+		want       int
+	}{{6, 0, 5}, {6, 3, 3}, {8, 3, 5}, {8.1, 3, 2}, {5.4, 2.3, 3}, {90, 5, 5}, {91, 5, 1}, {7, 4.9, 2}} {
+		if got := before(times, c.at, c.season); got != c.want {
+			t.Errorf("%+v: row %d", c, got)
+		}
+	}
+}
+
+// TestSeries checks that a series judged by rows left out one by one is not good, and what the report advises.
+func TestSeries(t *testing.T) {
+	d := hours(120, 0.1)
+	v := mustFit(t, d, problem.Options{Kernel: "periodic"}).Report.Verdict
+	if v.Level != summary.Fair || !strings.Contains(v.Text(), "forecasts are untested") || v.Next == nil || v.Next.Options["holdout"] != "0.2" || v.Next.Options["blocks"] != "true" {
+		t.Error(v.Text())
+	}
+	d.X[0], d.X[2], d.Y[0], d.Y[2] = d.X[2], d.X[0], d.Y[2], d.Y[0]
+	if r := mustFit(t, d, problem.Options{Kernel: "periodic"}).Report; r.Series || r.Verdict.Level != summary.Good {
+		t.Error(r.Verdict.Text())
+	}
+}
