@@ -10,12 +10,12 @@ import (
 	"gpfit/fit/problem"
 )
 
-// A Consequence is what follows from a diagnosis.
+// A Consequence follows from a diagnosis.
 type Consequence string
 
 // The consequences. The text completes "then …" in docs.
 const (
-	// LeaveOut is for a point of the search or for a model among those of a choice.
+	// LeaveOut concerns a point of the search, or a model of a choice.
 	LeaveOut Consequence = "this model is left out of searches, choices and averages"
 	// Floor continues the fit with more noise.
 	Floor Consequence = "the fit goes on with a floor of the noise, and keeps it if predictions are as good"
@@ -39,7 +39,7 @@ type Diagnosis struct {
 	fires func(*Facts) []string
 }
 
-// Facts holds what a fit knows of itself when it asks a gate. What it does not know is zero.
+// Facts holds the diagnoses of a fit at the time when it asks. Unknown fields are zero.
 type Facts struct {
 	// Report and Evidence are there after the fit.
 	Report   *Report
@@ -143,7 +143,7 @@ var Gate = []Diagnosis{
 		if !manyOutlying(f.Report) {
 			return nil
 		}
-		return because(true, "%d of %d training rows are outlying, more than %.0f %%: so many are no exceptions, and the scores leave out a part of what the model should explain", len(f.Report.Robust.Rows), f.Report.N, 100*mostOutlying)
+		return because(true, "%d of %d training rows are outlying, more than %.0f %%: so many are no exceptions, and the scores leave out a part of the target", len(f.Report.Robust.Rows), f.Report.N, 100*mostOutlying)
 	}},
 	{"own scores", "the fit chose its parameters by the scores that the verdict has", OnlyFair, func(f *Facts) []string {
 		return because(problem.Criterion(criterion(f.Report)).LeavesOut() && onlyLeftOut(f.Evidence), "the fit chose its parameters by these scores, so they are too good")

@@ -89,7 +89,7 @@ type TestScores struct {
 	// rows with a noise variance of their own, or new rows to which it would give one. Intervals expect such rows, and
 	// hold more than 95 % of the others.
 	Fitting *TestScores `json:"fitting,omitempty"`
-	// Naive is what takes no model, if the rows follow the training rows of a series.
+	// Naive has the scores of a forecast without a model, if the rows follow the training rows of a series.
 	Naive *NaiveForecast `json:"naive,omitempty"`
 }
 
