@@ -158,6 +158,9 @@ func evidenceOf(r *Report) []Evidence {
 		}
 		out = append(out, NewEvidence(all, LeftOut(l.Places), ""))
 	}
+	for i := range out {
+		out[i].Parameters = len(r.GradientLog)
+	}
 	return out
 }
 

@@ -33,17 +33,26 @@ func TestJudge(t *testing.T) {
 		"folds": {func(r *Report) {
 			r.Scores.CrossValidation = &CrossValidationScores{RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.9}
 		}, Fair, "fair: on 200 rows predicted from other folds", "they hold 180 of 200 rows predicted from other folds, where about 190 are expected", "posterior"},
-		"few rows":          {test(10, 0.3, 1), Good, "hold 100.0 % of these rows, which are too few to judge the intervals", "", ""},
-		"three rows":        {test(3, 2, 0.1), Good, "good: on 200 training rows left out one by one", "", "holdout=0.2"},
-		"three rows alone":  {func(r *Report) { test(3, 2, 0.1)(r); r.Scores = Scores{} }, Unknown, "unknown: on 3 held-out rows", "", "holdout=0.2"},
-		"few rows in all":   {func(r *Report) { test(3, 2, 0.1)(r); r.N = 30 }, Good, "good: on 30 training rows left out one by one", "", ""},
-		"far too narrow":    {test(60, 0.3, 46./60), Poor, "hold 76.7 % of these rows: overconfident", "far too narrow: they hold 46 of 60 held-out rows, where about 57 are expected", "posterior"},
-		"narrow, large":     {test(10000, 0.3, 0.94), Fair, "hold 94.0 % of these rows: overconfident", "too narrow: they hold 9400 of 10000", "posterior"},
-		"too wide":          {test(1000, 0.3, 1), Fair, "hold 100.0 % of these rows: underconfident", "too wide: they hold 1000 of 1000", ""},
-		"worse than mean":   {test(100, 1.2, 0.95), Poor, "12, 1.2 times the standard deviation of the target", "no better than the mean", ""},
-		"as the mean":       {test(100, 1.0005, 0.95), Poor, "the error (RMSE) is 10, as large as the standard deviation of the target; the", "no better than the mean", ""},
-		"explains little":   {test(100, 0.85, 0.95), Fair, "85 % of", "explains 28 % of the variance", ""},
-		"few rows, large":   {test(20, 0.7, 0.95), Fair, "70 % of", "20 rows are few: scores of other rows can have an error of 0.95 standard deviations", ""},
+		"few rows":         {test(10, 0.3, 1), Good, "hold 100.0 % of these rows, which are too few to judge the intervals", "", ""},
+		"three rows":       {test(3, 2, 0.1), Good, "good: on 200 training rows left out one by one", "", "holdout=0.2"},
+		"three rows alone": {func(r *Report) { test(3, 2, 0.1)(r); r.Scores = Scores{} }, Unknown, "unknown: on 3 held-out rows", "", "holdout=0.2"},
+		"few rows in all":  {func(r *Report) { test(3, 2, 0.1)(r); r.N = 30 }, Good, "good: on 30 training rows left out one by one", "", ""},
+		"far too narrow":   {test(60, 0.3, 46./60), Poor, "hold 76.7 % of these rows: overconfident", "far too narrow: they hold 46 of 60 held-out rows, where about 57 are expected", "posterior"},
+		"narrow, large":    {test(10000, 0.3, 0.94), Fair, "hold 94.0 % of these rows: overconfident", "too narrow: they hold 9400 of 10000", "posterior"},
+		"too wide":         {test(1000, 0.3, 1), Fair, "hold 100.0 % of these rows: underconfident", "too wide: they hold 1000 of 1000", ""},
+		"too wide, exact":  {test(1000, 0.01, 1), Good, "hold 100.0 % of these rows: underconfident", "too wide: they hold 1000 of 1000", ""},
+		"worse than mean":  {test(100, 1.2, 0.95), Poor, "12, 1.2 times the standard deviation of the target", "no better than the mean", ""},
+		"as the mean":      {test(100, 1.0005, 0.95), Poor, "the error (RMSE) is 10, as large as the standard deviation of the target; the", "no better than the mean", ""},
+		"explains little":  {test(100, 0.85, 0.95), Fair, "85 % of", "explains 28 % of the variance", ""},
+		"few rows, large":  {test(20, 0.7, 0.95), Fair, "70 % of", "20 rows are few: scores of other rows can have an error of 0.95 standard deviations", ""},
+		"few rows, many parameters": {func(r *Report) {
+			r.N, r.Scores.LeaveOneOut.RMSEStandardized = 40, 0.5
+			r.GradientLog = map[string]float64{"a": 0, "b": 0, "c": 0, "d": 0, "e": 0, "f": 0, "g": 0, "h": 0}
+		}, Fair, "50 % of", "40 rows are few for 8 parameters fitted to them", "holdout"},
+		"few parameters": {func(r *Report) {
+			r.N, r.Scores.LeaveOneOut.RMSEStandardized = 40, 0.5
+			r.GradientLog = map[string]float64{"a": 0, "b": 0, "c": 0}
+		}, Good, "50 % of", "", "holdout"},
 		"enough rows":       {test(200, 0.7, 0.95), Good, "70 % of", "", ""},
 		"nearly noise":      {test(100, 0.97, 0.95), Fair, "97 % of", "nearly everything is noise", ""},
 		"far outside":       {func(r *Report) { test(100, 0.3, 0.94)(r); r.Test.NLPDStandardized = 390 }, Poor, "poor: ", "the standardized NLPD is 390, and theirs is 1.42", ""},
