@@ -266,7 +266,7 @@ func (t *task) recoverTo(err *error) {
 func (r *runner) openLog(t *task, attempt int, at pool.Place) (*slog.Logger, func()) {
 	var w io.Writer = io.Discard
 	closeLog := func() {}
-	if f, err := os.OpenFile(r.run.Path("logs", t.job.ID), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644); err == nil {
+	if f, err := r.run.OpenLog(t.job.ID); err == nil {
 		w, closeLog = f, func() { f.Close() }
 	}
 	log := slog.New(slog.NewTextHandler(w, nil))

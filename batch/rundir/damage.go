@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"gpfit/gp"
@@ -23,7 +24,11 @@ func (r *Run) inDir(path string) string {
 // modelFault says what is wrong with the model of a result in a run directory at a glance, "" if nothing is: it is missing, or
 // its checksum differs from the checksum in the record. It reads only the end of the file.
 func modelFault(dir, model, want string) string {
-	sum, err := gp.Checksum(filepath.Join(dir, filepath.FromSlash(model)))
+	path := filepath.Join(dir, filepath.FromSlash(model))
+	if e, no := errors.AsType[*Error](CheckFile(path)); no {
+		return model + " " + e.Msg
+	}
+	sum, err := gp.Checksum(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return model + " is missing"
@@ -64,12 +69,98 @@ func SetAside(path string) error {
 	return nil
 }
 
-// setAsideOther sets a path aside that is no file: a folder, or a link that leads nowhere.
+// A run from elsewhere can have a link, a pipe or a device in place of a file. Reading or writing one would leave the folder
+// of the run, or wait for ever. So all files of a run are opened by openFile, and what is none is set aside.
+
+// openFile opens a file below the folder dir of a run. It follows no link out of dir, and what is no regular file is an
+// [*Error] that wraps [errNoFile].
+func openFile(dir, path string, flag int) (*os.File, error) {
+	if err := CheckFile(path); err != nil {
+		return nil, err
+	}
+	name, err := filepath.Rel(dir, path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.OpenFile(name, flag, 0o644)
+}
+
+// CheckFile returns an [*Error] if there is something at path that is no file, such as a link or a pipe.
+func CheckFile(path string) error {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return &Error{Path: path, Msg: "is " + kindOf(info) + ", and no file", Err: errNoFile}
+	}
+	return nil
+}
+
+// readFile reads a file below the folder dir of a run.
+func readFile(dir, name string) ([]byte, error) {
+	f, err := openFile(dir, filepath.Join(dir, name), os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// errNoFile says that there is something else in place of a file.
+var errNoFile = errors.New("no file")
+
+// OpenLog opens the log of a job to append to it.
+func (r *Run) OpenLog(id string) (*os.File, error) {
+	path := r.Path("logs", id)
+	if err := setAsideOther(path); err != nil {
+		return nil, err
+	}
+	return openFile(r.Dir, path, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
+}
+
+// Page returns the path of the page of a run. What is no file there, such as a link, it sets aside.
+func (r *Run) Page() (string, error) {
+	path := filepath.Join(r.Dir, "report.html")
+	return path, setAsideOther(path)
+}
+
+func kindOf(info os.FileInfo) string {
+	switch mode := info.Mode(); {
+	case mode&os.ModeSymlink != 0:
+		return "a link"
+	case mode.IsDir():
+		return "a folder"
+	case mode&os.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&os.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
+
+// setAsideOther sets a path aside that is no file: a folder, a link, a pipe.
 func setAsideOther(path string) error {
-	info, err := os.Stat(path)
-	lost := errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ELOOP)
-	if err == nil && !info.Mode().IsRegular() || lost && exists(path) {
+	if CheckFile(path) != nil {
 		return SetAside(path)
+	}
+	return nil
+}
+
+// setAsideOthers sets the files of a run aside that are none, apart from the files of jobs, which [Run.Claim] looks at. The
+// folders of a run must be folders: a link in place of one is an [*Error].
+func setAsideOthers(dir string) error {
+	for _, name := range append(slices.Clone(folders), "slurm") {
+		path := filepath.Join(dir, name)
+		if info, err := os.Lstat(path); err == nil && !info.IsDir() {
+			return &Error{Path: path, Msg: "is " + kindOf(info) + ", and a run is one folder without links: put the folder itself there, or remove it", Err: errNoFile}
+		}
+	}
+	for _, name := range append([]string{"lock", "spec.yaml", "report.html"}, manifests...) {
+		if err := setAsideOther(filepath.Join(dir, name)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -51,18 +51,20 @@ func acquire(dir string, mode Mode, create bool) (*Lock, error) {
 			return nil, err
 		}
 	}
-	path := filepath.Join(dir, "lock")
+	if err := setAsideOthers(dir); err != nil {
+		return nil, err
+	}
 	flags := os.O_RDWR
 	if create {
 		flags |= os.O_CREATE
 	}
-	f, err := os.OpenFile(path, flags, 0o644)
+	f, err := openFile(dir, filepath.Join(dir, "lock"), flags)
 	if err != nil {
 		return nil, err
 	}
 	err = filelock.Try(f, mode == Exclusive, 200*time.Millisecond)
 	if errors.Is(err, filelock.ErrBusy) {
-		err = &InUseError{Dir: dir, By: whoHolds(path)}
+		err = &InUseError{Dir: dir, By: whoHolds(dir)}
 	}
 	if err != nil {
 		f.Close()
@@ -86,9 +88,9 @@ func (l *Lock) sign() {
 	}
 }
 
-func whoHolds(path string) string {
+func whoHolds(dir string) string {
 	var h holder
-	text, err := os.ReadFile(path)
+	text, err := readFile(dir, "lock")
 	if err != nil || json.Unmarshal(text, &h) != nil {
 		return "shards or workers of the same run"
 	}

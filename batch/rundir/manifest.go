@@ -159,7 +159,11 @@ func (f *manifestFile) fault() string {
 // readManifest reads a resolved spec.
 func readManifest(dir, name string) *manifestFile {
 	f, path := &manifestFile{name: name, run: &Run{Dir: dir}}, filepath.Join(dir, name)
-	text, err := os.ReadFile(path)
+	text, err := readFile(dir, name)
+	if e, no := errors.AsType[*Error](err); no {
+		f.err = e
+		return f
+	}
 	if err != nil {
 		f.err = &Error{Path: path, Msg: "cannot be read: " + atomicfile.Cause(err).Error(), Err: err}
 		return f
@@ -210,8 +214,7 @@ func inWords(err error) string {
 // Exists reports whether dir holds a run.
 func Exists(dir string) bool {
 	return slices.ContainsFunc(manifests, func(name string) bool {
-		_, err := os.Stat(filepath.Join(dir, name))
-		return err == nil
+		return exists(filepath.Join(dir, name))
 	})
 }
 

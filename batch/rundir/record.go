@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"gpfit/fit/summary"
@@ -127,12 +126,12 @@ type JobStatus struct {
 // Status returns the status of a job without claiming the job. Damage is a state, not an error.
 func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	path := r.Path("jobs", j.ID)
-	f, err := os.Open(path)
+	f, err := openFile(r.Dir, path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return r.withoutEvents(j, "is missing"), nil
 	}
-	if errors.Is(err, syscall.ELOOP) {
-		return JobStatus{State: StateDamaged, About: r.inDir(path) + " is a link to itself"}, nil
+	if e, no := errors.AsType[*Error](err); no {
+		return JobStatus{State: StateDamaged, About: r.inDir(path) + " " + e.Msg}, nil
 	}
 	if err != nil {
 		return JobStatus{}, err
@@ -284,7 +283,7 @@ func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 			return nil, err
 		}
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := openFile(r.Dir, path, os.O_RDWR|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return nil, err
 	}

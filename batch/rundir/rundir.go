@@ -168,13 +168,13 @@ func (r *Run) Replace(m *Manifest, specText []byte) error {
 // lock of theirs.
 func (r *Run) Worker() string {
 	path := filepath.Join(r.Dir, "lock")
-	f, err := os.Open(path)
+	f, err := openFile(r.Dir, path, os.O_RDONLY)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
 	if err := filelock.Try(f, true, 0); errors.Is(err, filelock.ErrBusy) {
-		return whoHolds(path)
+		return whoHolds(r.Dir)
 	}
 	return ""
 }

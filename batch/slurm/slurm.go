@@ -243,6 +243,11 @@ func Submit(ctx context.Context, s Array, jobs []rundir.PlannedJob) (Submission,
 	}
 	command := Command(s.Run)
 	path := command[len(command)-1]
+	for _, path := range []string{path, filepath.Join(dir, submissions)} {
+		if err := rundir.CheckFile(path); err != nil {
+			return Submission{}, err
+		}
+	}
 	if err := atomicfile.WriteBytes(path, text); err != nil {
 		return Submission{}, err
 	}
@@ -255,8 +260,11 @@ func Submit(ctx context.Context, s Array, jobs []rundir.PlannedJob) (Submission,
 	// "--parsable" prints ID or ID;cluster.
 	id, _, _ := strings.Cut(strings.TrimSpace(stdout.String()), ";")
 	sub := Submission{ID: id, Time: time.Now().UTC().Truncate(time.Second)}
-	return sub, record(filepath.Join(dir, "submissions.jsonl"), sub)
+	return sub, record(filepath.Join(dir, submissions), sub)
 }
+
+// submissions is the name of the file of the submissions of a run.
+const submissions = "submissions.jsonl"
 
 func record(path string, s Submission) error {
 	text, err := json.Marshal(s)

@@ -68,7 +68,10 @@ func reportBatch(c *cli.Command) error {
 	}
 	if c.Output.Out == "" {
 		// Only gpfit writes this page, and it follows from the rest of the run.
-		c.Output.Out, c.Output.Force = r.Path("", "report")+".html", true
+		if c.Output.Out, err = r.Page(); err != nil {
+			return err
+		}
+		c.Output.Force = true
 	}
 	if c.Output.Out != "-" {
 		if err := launch.CheckOutput(c.Output.Out, c.Output.Force, r); err != nil {

@@ -162,7 +162,7 @@ func (a *auditor) add(kind, job, file, fault, cure string) {
 // inputs checks the copy of the spec and the inputs.
 func (a *auditor) inputs() {
 	spec := filepath.Join(a.Dir, "spec.yaml")
-	if text, err := os.ReadFile(spec); err != nil || rundir.SHA256(text) != a.SpecSHA256 {
+	if text, err := read(spec); err != nil || rundir.SHA256(text) != a.SpecSHA256 {
 		cure := "no job needs it: run.json has all options"
 		if text, err := os.ReadFile(a.SpecPath); err == nil && rundir.SHA256(text) == a.SpecSHA256 {
 			cure = "copy it from " + a.SpecPath + ", which is as it was"
@@ -209,7 +209,9 @@ func (a *auditor) job(ctx context.Context, j rundir.PlannedJob, again string) {
 	}
 	if path := a.Path("checkpoints", j.ID); there(path) {
 		a.checkpoints++
-		if r := checkpoint(ctx, path); r.Fault != "" {
+		if err := rundir.CheckFile(path); err != nil {
+			a.add("checkpoint", j.ID, path, without(err, path), "delete it: the job has its result, or starts over")
+		} else if r := checkpoint(ctx, path); r.Fault != "" {
 			a.add(r.Kind, j.ID, path, r.Fault, again+"sets it aside and starts the fit over")
 		}
 	}
@@ -226,9 +228,17 @@ func there(path string) bool {
 	return err == nil
 }
 
+// read reads a file of a run, and nothing else at its place.
+func read(path string) ([]byte, error) {
+	if err := rundir.CheckFile(path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
 // checkLog returns an error for the first line that no log has.
 func checkLog(path string) error {
-	text, err := os.ReadFile(path)
+	text, err := read(path)
 	if err != nil {
 		return errors.New("cannot be read: " + without(err, path))
 	}
