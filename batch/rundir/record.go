@@ -131,7 +131,7 @@ func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 		return r.withoutEvents(j, "is missing"), nil
 	}
 	if e, no := errors.AsType[*Error](err); no {
-		return JobStatus{State: StateDamaged, About: r.inDir(path) + " " + e.Msg}, nil
+		return JobStatus{State: StateDamaged, About: r.inDir(path) + ": " + e.Msg}, nil
 	}
 	if err != nil {
 		return JobStatus{}, err
