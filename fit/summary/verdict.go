@@ -183,10 +183,10 @@ func (e *Evidence) judge() *Verdict {
 		warn(Poor, "the predictions are no better than the naive forecast, %s", e.Naive)
 	case e.RMSEStandardized >= 1:
 		warn(Poor, "the predictions are no better than the mean of the training targets, whose error is about 1 standard deviation")
-	case e.RMSEStandardized >= hardlyBetter:
-		warn(Fair, "the predictions are hardly better than the mean of the training targets: to this model nearly everything is noise")
 	case e.NLPDStandardized >= meanNLPD && !math.IsInf(e.NLPDStandardized, 1):
 		warn(Poor, "some rows are so far outside their intervals that the density of the predictions is worse than the density of the training targets alone: the standardized NLPD is %.3g, and theirs is %.3g", e.NLPDStandardized, meanNLPD)
+	case e.RMSEStandardized >= hardlyBetter:
+		warn(Fair, "the predictions are hardly better than the mean of the training targets: to this model nearly everything is noise")
 	}
 	switch most := e.mostLikely(); {
 	case v.Level != Good || most <= mostError:

@@ -2,6 +2,7 @@ package summary
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -138,5 +139,26 @@ func TestJudge(t *testing.T) {
 	}
 	if r := (&Report{Type: "nlml"}); r.Verdict != nil {
 		t.Error("an evaluation has a verdict")
+	}
+}
+
+// TestOrder checks that scores of the same rows do not have a worse level than worse scores: with a lower error, a lower NLPD and the
+// same share of rows in the intervals, which is the reason that a level may have besides.
+func TestOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var naive *NaiveForecast
+	for range 20000 {
+		if naive = nil; rng.IntN(3) == 0 {
+			naive = &NaiveForecast{RMSEStandardized: 1.5 * rng.Float64()}
+		}
+		a := Evidence{Rows: HeldOutRows, N: 5 + rng.IntN(300), Parameters: rng.IntN(9), Naive: naive,
+			RMSEStandardized: 1.2 * rng.Float64(), NLPDStandardized: 3*rng.Float64() - 1, Coverage95: 0.8 + 0.2*rng.Float64()}
+		b := a
+		b.RMSEStandardized += 0.5 * rng.Float64()
+		b.NLPDStandardized += rng.Float64()
+		better, than := Judge([]Evidence{a}), Judge([]Evidence{b})
+		if worse(better.Level, than.Level) != than.Level {
+			t.Fatalf("%s is worse than %s", better.Text(), than.Text())
+		}
 	}
 }
