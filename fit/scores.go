@@ -320,7 +320,7 @@ func scoreFold(ctx context.Context, j *tuning.Job, b device.Backend, z []float64
 		return nil, err
 	}
 	if len(f.Tests) == 1 {
-		f.RMSE = f.Tests[0].RMSE
+		f.RMSE, f.Naive = f.Tests[0].RMSE, f.Tests[0].Naive
 	}
 	for _, test := range f.Tests {
 		f.NLPD += test.NLPD / summary.Number(len(f.Tests))

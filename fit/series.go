@@ -17,7 +17,7 @@ const leastOfSeries = 20
 
 // isSeries reports whether the only column in use never falls from row to row of the table.
 func isSeries(s *problem.Sample) bool {
-	if s.D() != 1 || s.N() < leastOfSeries || s.Fold != nil {
+	if s.D() != 1 || s.N() < leastOfSeries {
 		return false
 	}
 	data, times := s.Data, make([]float64, s.Data.N)
@@ -35,7 +35,9 @@ func naiveForecast(j *problem.Prepared, target int, values []float64) *summary.N
 	if !isSeries(s) || m == 0 {
 		return nil
 	}
-	times, ahead := s.X, make([]float64, m)
+	times, ahead := slices.Clone(s.X), make([]float64, m)
+	order := make([]int, n) // folds have an order of their own
+	floats.Argsort(times, order)
 	for i := range ahead {
 		ahead[i] = s.TestX[i*s.Data.D+s.Columns[0]]
 	}
@@ -46,7 +48,7 @@ func naiveForecast(j *problem.Prepared, target int, values []float64) *summary.N
 	for _, season := range append(seasons(j, values), 0) {
 		misses := make([]float64, m)
 		for i, at := range ahead {
-			misses[i] = s.TestY[target*m+i] - s.Y[target*n+before(times, at, season)]
+			misses[i] = s.TestY[target*m+i] - s.Y[target*n+order[before(times, at, season)]]
 		}
 		rmse := floats.Norm(misses, 2) / math.Sqrt(float64(m))
 		if best == nil || rmse < best.RMSE {

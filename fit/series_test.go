@@ -74,3 +74,41 @@ func TestSeries(t *testing.T) {
 		t.Error(r.Verdict.Text())
 	}
 }
+
+// TestSeriesInFolds checks verdicts on a series by folds of rows, and by blocks, of which the last one is a forecast.
+func TestSeriesInFolds(t *testing.T) {
+	const n, k = 240, 5
+	d := hours(n, 0.1)
+	judged := func(kernel string, blocks bool) *summary.Report {
+		f := mustFit(t, d, problem.Options{Kernel: kernel, Blocks: blocks})
+		cv, err := CrossValidate(t.Context(), f.Job, backend, f.Report.Parameters, problem.CrossValidation{Folds: k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Report.Scores.CrossValidation = cv
+		f.Report.Judge()
+		return &f.Report
+	}
+	if v := judged("periodic", false).Verdict; v.Level != summary.Fair || !strings.Contains(v.Text(), "forecasts are untested") || v.Next.Options["blocks"] != "true" {
+		t.Error(v.Text())
+	}
+	r := judged("periodic", true)
+	sum, folds := 0.0, r.Scores.CrossValidation.Folds
+	for i := n - n/k; i < n; i++ {
+		sum += math.Pow(d.Y[i]-d.Y[i-24*(1+(i-(n-n/k))/24)], 2)
+	}
+	if folds[0].Naive != nil || folds[k-1].Naive == nil {
+		t.Fatalf("naive forecasts of %+v", folds)
+	}
+	testcheck.Within(t, folds[k-1].Naive.RMSE, math.Sqrt(sum/(n/k)), 0.25*folds[k-1].Naive.RMSE, "naive error")
+	if r.Verdict.Level != summary.Good {
+		t.Error(r.Verdict.Text())
+	}
+	if v := judged("matern12", true).Verdict; !strings.Contains(v.Text(), "a forecast of the last block is no better than the naive one") || v.Level == summary.Good {
+		t.Error(v.Text())
+	}
+	r = &mustFit(t, d, problem.Options{Kernel: "periodic", Objective: problem.CV, Folds: k}).Report // rows in the order of folds
+	if !r.Series || r.Verdict.Level != summary.Fair {
+		t.Error(r.Verdict.Text())
+	}
+}

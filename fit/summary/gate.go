@@ -151,8 +151,15 @@ var Gate = []Diagnosis{
 	{"draws", fmt.Sprintf("draws of option posterior are not from the posterior: chains of hmc disagree (R-hat above %g), or k-hat of laplace is above %g", mostRHat, psis.MostK), OnlyFair, func(f *Facts) []string {
 		return roughDraws(f.Report)
 	}},
-	{"series", "the only column never falls from row to row, and the only scores are of rows left out one by one, which lie between others", OnlyFair, func(f *Facts) []string {
-		return because(f.Report.Series && onlyLeftOut(f.Evidence), "forecasts are untested: each row left out lies between others of the series")
+	{"series", "the only column never falls from row to row, and the only scores are of rows left out one by one or in folds, of which none is a forecast", OnlyFair, func(f *Facts) []string {
+		return because(f.Report.Series && between(f.Report, f.Evidence), "forecasts are untested: rows left out lie between others of the series")
+	}},
+	{"naive forecast", "the last of several blocks of a series is predicted no better than by the naive forecast", OnlyFair, func(f *Facts) []string {
+		last := forecastFold(f.Report, f.Evidence)
+		if last == nil || last.RMSE < last.Naive.RMSE {
+			return nil
+		}
+		return because(true, "a forecast of the last block is no better than the naive one, %s; the error is %.4g times its error", last.Naive, last.RMSE/last.Naive.RMSE)
 	}},
 	{"few levels", "the rows are a grid of few levels, so that no score says anything between them", OnlyUnknown, func(f *Facts) []string {
 		return because(f.Report.Levels > 0, "between the levels of the columns, %d at most, predictions are untested: the rows are a grid of few levels, and scores of its rows say nothing about values between them. Score rows that lie there (option split-mask)", f.Report.Levels)

@@ -36,6 +36,13 @@ func TestGate(t *testing.T) {
 			r.Posterior = &PosteriorReport{Method: problem.HMC, Parameters: map[string]sampler.DrawSummary{"period": {RHat: &rhat}}}
 		})
 	}
+	blocks := func(rmse, naive float64) Facts {
+		return of(func(r *Report) {
+			r.Series = true
+			folds := []FoldScores{{RMSE: 1}, {RMSE: rmse, Naive: &NaiveForecast{RMSE: naive}}}
+			r.Scores.CrossValidation = &CrossValidationScores{RMSEStandardized: 0.3, Coverage95: 0.95, Blocks: true, Folds: folds}
+		})
+	}
 	cases := map[string]struct{ fires, not []Facts }{
 		"value":             {[]Facts{{Undefined: true}}, []Facts{{}}},
 		"noise":             {[]Facts{{Noise: 0.03, Missed: 0.4}, {Noise: 0.07, Missed: 0.4, Copies: 1}}, []Facts{{Noise: 0.05, Missed: 0.4}, {Noise: 0.001, Missed: 0.03}, {Noise: 0.15, Missed: 3}}},
@@ -59,7 +66,13 @@ func TestGate(t *testing.T) {
 			r.ObjectiveName, r.Test = "loo", &TestScores{N: 100, RMSEStandardized: 0.3, Coverage95: 0.95}
 		})}},
 		"draws": {[]Facts{draws(1.06)}, []Facts{draws(1.05), of(func(*Report) {})}},
-		"series": {[]Facts{of(func(r *Report) { r.Series = true })}, []Facts{of(func(*Report) {}), of(func(r *Report) {
+		"naive forecast": {[]Facts{blocks(3, 2), blocks(2, 2)}, []Facts{blocks(1, 2), of(func(*Report) {}), of(func(r *Report) {
+			r.Scores = blocks(3, 2).Report.Scores
+			r.Test = &TestScores{N: 100, RMSEStandardized: 0.3, Coverage95: 0.95}
+		})}},
+		"series": {[]Facts{of(func(r *Report) { r.Series = true }), of(func(r *Report) {
+			r.Series, r.Scores.CrossValidation = true, &CrossValidationScores{RMSEStandardized: 0.3, Coverage95: 0.95, Folds: make([]FoldScores, 5)}
+		})}, []Facts{blocks(1, 2), of(func(*Report) {}), of(func(r *Report) {
 			r.Series, r.Test = true, &TestScores{N: 100, RMSEStandardized: 0.3, Coverage95: 0.95}
 		})}},
 		"few levels": {[]Facts{of(func(r *Report) { r.Levels = 5 })}, []Facts{of(func(*Report) {})}},

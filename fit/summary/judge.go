@@ -85,6 +85,23 @@ func onlyLeftOut(evidence []Evidence) bool {
 	return len(evidence) > 0 && (evidence[0].Rows == leftOutRows || evidence[0].Rows == leftOutPlaces)
 }
 
+// forecastFold returns the last block of a cross-validation that is the evidence if it is a forecast, else nil.
+func forecastFold(r *Report, evidence []Evidence) *FoldScores {
+	cv := r.Scores.CrossValidation
+	if cv == nil || len(cv.Folds) == 0 || len(evidence) == 0 || evidence[0].Rows != inFolds {
+		return nil
+	}
+	if last := &cv.Folds[len(cv.Folds)-1]; last.Naive != nil {
+		return last
+	}
+	return nil
+}
+
+// between reports whether all rows of the evidence on a series lie between others.
+func between(r *Report, evidence []Evidence) bool {
+	return len(evidence) > 0 && evidence[0].Rows != HeldOutRows && forecastFold(r, evidence) == nil
+}
+
 // leastFar is the number of rows far from their predictions from which they are advised a noise of their
 // own: one such row in a table does happen.
 const leastFar = 2
@@ -215,7 +232,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("look for an end where rounding leaves more digits", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
 	case unfinished(r, evidence):
 		return advise("let the fit go on for longer", "max-evals", strconv.Itoa(4*max(r.Evaluations.Value, 250)))
-	case r.Series && onlyLeftOut(evidence) && enough:
+	case r.Series && between(r, evidence) && enough:
 		return &Advice{Text: "score a forecast of the last rows; without option blocks, rows between others", Options: map[string]string{"holdout": fmt.Sprint(holdoutNext), "blocks": "true"}}
 	case i != nil && i.Degenerate && r.NoiseFloor == nil: // with a floor it predicts worse
 		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))

@@ -181,6 +181,8 @@ type FoldScores struct {
 	// Parameters holds the refitted parameters, natural values of the scaled problem.
 	Parameters map[string]float64 `json:"parameters,omitempty"`
 	NLPD       Number             `json:"nlpd"`
-	Tests      []*TestScores      `json:"-"` // of each target
-	Warnings   []string           `json:"-"`
+	// Naive is as in TestScores, of the only target.
+	Naive    *NaiveForecast `json:"naive,omitempty"`
+	Tests    []*TestScores  `json:"-"` // of each target
+	Warnings []string       `json:"-"`
 }
