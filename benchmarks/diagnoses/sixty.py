@@ -5,6 +5,10 @@ import mpmath as mp
 mp.mp.dps = 60
 
 
+class Unknown(Exception):
+    """A family whose formula is not here."""
+
+
 def correlation(family, square):
     r = mp.sqrt(square)
     match family:
@@ -18,7 +22,7 @@ def correlation(family, square):
             return (1 + s) * mp.exp(-s)
         case "matern12":
             return mp.exp(-r)
-    raise ValueError(family)
+    raise Unknown(family)
 
 
 def kernel(report, columns):

@@ -1,65 +1,9 @@
-"""Tables with known answers, and fits of them by the program, two at a time with one thread each."""
+"""Tables with known answers."""
 
-import csv
-import json
-import os
-import subprocess
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import gzip
 from pathlib import Path
 
 import numpy as np
-
-
-class Failed(Exception):
-    """The program ended with another exit code than 0."""
-
-
-class Program:
-    """The program, with a folder for one table."""
-
-    def __init__(self, path, folder):
-        self.path, self.folder = str(Path(path).resolve()), Path(folder)
-
-    def run(self, *args):
-        done = subprocess.run([self.path, *map(str, args)], capture_output=True, text=True, env={**os.environ, "GPFIT_THREADS": "1"})
-        if done.returncode:
-            raise Failed(f"exit {done.returncode}: {done.stderr.strip()[-200:]}")
-        return done
-
-    def table(self, name, x, y=None):
-        path = self.folder / f"{name}.csv"
-        with open(path, "w", newline="") as file:
-            out = csv.writer(file)
-            out.writerow([f"x{i}" for i in range(x.shape[1])] + ([] if y is None else ["y"]))
-            for i, row in enumerate(x):
-                out.writerow([repr(float(v)) for v in row] + ([] if y is None else [repr(float(y[i]))]))
-        return path
-
-    def fit(self, x, y, *options, model="model"):
-        """Fits a table and returns its report."""
-        args = ["fit", self.table("train", x, y), "--out", self.folder / f"{model}.gpfit", "--force", "--json", "--quiet", *options]
-        return json.loads(self.run(*args).stdout)
-
-    def predict(self, x, model="model"):
-        """Returns the columns of the predictions, and the warnings."""
-        done = self.run("predict", self.folder / f"{model}.gpfit", self.table("new", x))
-        rows = list(csv.DictReader(done.stdout.splitlines()))
-        return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}, done.stderr
-
-
-def measure(program, one, numbers):
-    """Returns one(program, number) for every number."""
-
-    def alone(number):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                return {"table": number, **one(Program(program, folder), number)}
-            except Failed as e:
-                return {"table": number, "failed": str(e)}
-
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(alone, numbers))
 
 
 def exact(seed):
@@ -144,19 +88,22 @@ def design(seed):
     return x, f(x) + sigma * r.normal(size=n), new, f(new) + sigma * r.normal(size=500)
 
 
-def varied(seed):
-    """Returns the same for tables of many kinds: noise, dimensions, tails, skewness, redundant and idle columns, steps."""
+NOISES = [0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.7, 1, 2, 4, 10, 30]  # standard deviations of the function
+SIZES = [20, 30, 50, 80, 120, 200, 350, 800]
+
+
+def varied(seed, categories=True):
+    """Returns the same for tables of many kinds: every noise and number of columns comes in turn, the rest at random."""
     r = np.random.default_rng(seed + 31337)
-    n, d = int(r.choice([20, 40, 80, 150, 300, 600])), int(r.integers(1, 13))
-    active = int(r.integers(1, min(d, 4) + 1))
-    all_rows = n + 500
-    x = r.normal(size=(all_rows, d)) if r.uniform() < 0.5 else r.uniform(-1, 1, size=(all_rows, d))
-    if d > 2 and r.uniform() < 0.3:
-        x[:, -1] = x[:, 0] + 0.1 * r.normal(size=all_rows)
+    n, d, level = SIZES[seed % len(SIZES)], 1 + 7 * seed % 12, NOISES[5 * seed % len(NOISES)]
+    active, rows = int(r.integers(1, min(d, 4) + 1)), n + 500
+    x = r.normal(size=(rows, d)) if r.uniform() < 0.5 else r.uniform(-1, 1, size=(rows, d))
+    if d > 2 and r.uniform() < 0.4:
+        x[:, -1] = x[:, 0] + 0.1 * r.normal(size=rows)  # nearly redundant
     if r.uniform() < 0.3:
         x[:, 0] = np.floor(4 * x[:, 0])
     a = x[:, :active]
-    f = [
+    functions = [
         lambda: a @ r.normal(size=active),
         lambda: np.sin(2 * a).sum(1),
         lambda: np.prod(np.cos(a), axis=1),
@@ -164,10 +111,38 @@ def varied(seed):
         lambda: (a > 0).sum(1).astype(float),
         lambda: np.exp(a.sum(1) / np.sqrt(active)),
         lambda: np.tanh(3 * a[:, 0]) * (1 + a[:, -1]),
-    ][r.integers(0, 7)]()
-    level = r.choice([0.02, 0.1, 0.3, 0.7, 1.5, 4, 20]) * f.std()
-    noise = [r.normal(size=all_rows), r.standard_t(4, size=all_rows) / np.sqrt(2), r.normal(size=all_rows) * (0.3 + np.abs(a[:, 0]))][r.integers(0, 3)]
-    y = f + level * noise
+    ]
+    f = functions[r.integers(0, len(functions))]()
+    group = r.integers(0, 4, rows)
+    if categories and r.uniform() < 0.3:
+        f = f + f.std() * np.array([0, 1, -1, 0.5])[group]
+        x = np.column_stack([x.astype(object), np.array(["red", "green", "blue", "white"], object)[group]])
+    noise = [r.normal(size=rows), r.standard_t(4, size=rows) / np.sqrt(2), r.normal(size=rows) * (0.3 + np.abs(a[:, 0]))][r.integers(0, 3)]
+    y = f + level * f.std() * noise
     if r.uniform() < 0.2:
         y = np.exp(y / y.std())
     return x[:n], y[:n], x[n:], y[n:]
+
+
+def real(folder, name, seed):
+    """Returns the same for rows of a real table, drawn by seed."""
+    with gzip.open(Path(folder) / name / "data.csv.gz", "rt") as file:
+        rows = np.loadtxt(file, delimiter=",")
+    rows = rows[np.random.default_rng(seed).permutation(len(rows))]
+    n = min(300, len(rows) * 2 // 3)
+    x, y = rows[:, :-1], rows[:, -1]
+    return x[:n], y[:n], x[n : n + 500], y[n : n + 500]
+
+
+def drawn(seed):
+    """Returns inputs and targets of a process with a linear mean and noise, 40 rows and 15 more ones beside and beyond them."""
+    r = np.random.default_rng(seed + 271828)
+    d = 1 + seed % 3
+    x = np.concatenate([r.uniform(0, 1, (40, d)), r.uniform(-0.5, 2, (15, d))])
+    square = (((x[:, None] - x[None]) / LENGTHSCALE) ** 2).sum(2)
+    s = np.sqrt(3 * square)
+    sigma = SIGNAL * (1 + s) * np.exp(-s) + NOISE * np.eye(len(x))
+    return x, np.linalg.cholesky(sigma) @ r.normal(size=len(x)) + 1.5 + x @ r.normal(0, 2, d)
+
+
+LENGTHSCALE, SIGNAL, NOISE = 0.3, 0.5, 0.05  # of drawn
