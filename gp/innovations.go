@@ -217,7 +217,7 @@ func (s *scored) see(f *foresight, err error) error {
 		one := f.model.Target(t)
 		means := one.Scaling.Targets(s.add.Y[t*m : (t+1)*m])
 		floats.Sub(means, f.differences[t*m:(t+1)*m])
-		s.of[t].predictions = append(s.of[t].predictions, newPrediction(one.Scaling, means, f.latent, f.noise).mixed(one))
+		s.of[t].predictions = append(s.of[t].predictions, newPrediction(one.Scaling, means, f.latent, f.noise).mixed(one).untail(s.before.Target(t)))
 		if f.whiten != nil {
 			err = s.of[t].test(f, t, s.before)
 		}
