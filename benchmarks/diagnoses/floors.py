@@ -10,7 +10,7 @@ import numpy as np
 import runs
 
 FLOOR = 1e-9 * (1 - 1e-6)  # the last digits of a variance
-SMALLER = ["--bounds", "noise_variance=1e-13:1e-12", "--kernel", "matern52", "--noise-floor", "none"]
+SMALLER = ["--bounds", "noise_variance=1e-13:1e-12", "--kernel", "matern12", "--noise-floor", "none"]
 PYTHON = Path(__file__).parents[2] / "python" / "src"
 
 
