@@ -97,11 +97,12 @@ func TestDigits(t *testing.T) {
 		return []float64{a, b, a*a*a - a*b + 0.1*a}
 	})
 	raised := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report
-	if f := raised.NoiseFloor; f == nil || !f.NoDigits || !f.Raised || !(*raised.Digits >= 0) || raised.Verdict.Level != summary.Good || !(raised.Scores.LeaveOneOut.RMSEStandardized < 1e-3) {
+	if f := raised.NoiseFloor; f == nil || !(f.FewDigits < 0) || !f.Raised || !(*raised.Digits >= 1) || raised.Verdict.Level != summary.Good || !(raised.Scores.LeaveOneOut.RMSEStandardized < 1e-3) {
 		t.Errorf("digits %v, floor %+v, %s", *raised.Digits, f, raised.Verdict.Headline)
 	}
-	if !strings.Contains(raised.Predictions, "of the parameters found") || !strings.Contains(raised.Predictions, "too few digits") {
-		t.Error(raised.Predictions)
+	few := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", NoiseFloor: problem.NoiseFloor{Variance: 1e-8}}).Report
+	if !(*few.Digits < 2) || !strings.Contains(few.Predictions, "of the parameters found") || !strings.Contains(few.Predictions, "too few digits") {
+		t.Errorf("digits %v: %s", *few.Digits, few.Predictions)
 	}
 	kept := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", NoiseFloor: problem.NoNoiseFloor}).Report
 	if kept.NoiseFloor != nil || !(*kept.Digits < 0) || kept.Verdict.Level != summary.Fair || !strings.Contains(kept.Verdict.Text(), "no digit of the gradient") {

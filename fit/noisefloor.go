@@ -133,32 +133,33 @@ func (c *floorChoice) tryShares(ctx context.Context, shares []float64) error {
 	return nil
 }
 
-// ofDigits decides if the condition of the covariance leaves no digit.
+// ofDigits decides if the condition of the covariance leaves few digits. More noise is accepted as long as it leaves more.
 func (c *floorChoice) ofDigits(ctx context.Context) (*summary.NoiseFloorReport, error) {
 	j := c.w.Job
 	variance, _ := estimatedNoise(j.Prepared, nil, c.result.X)
 	if !tiny(j.Prepared, variance) {
 		return nil, nil
 	}
-	if none, err := c.digitsGone(ctx, c.result.X); !none || err != nil {
+	known, err := c.digits(ctx, c.result.X)
+	if err != nil || known.Found(summary.Floor) == nil {
 		return nil, err
 	}
 	rows, places, err := c.score(ctx, c.result.X)
-	c.rows, c.report = rows, &summary.NoiseFloorReport{NoiseVariance: variance, Objective: c.result.F, NoDigits: true, Before: places}
+	c.rows, c.report = rows, &summary.NoiseFloorReport{NoiseVariance: variance, Objective: c.result.F, FewDigits: *known.Digits, Before: places}
 	for _, times := range digitFloors {
-		if err == nil && !c.report.Raised {
+		if err == nil && known.Found(summary.Floor) != nil {
 			err = c.try(ctx, oneDigit(times*variance))
+			known.Digits = c.s.Digits
 		}
 	}
 	return c.report, err
 }
 
-// digitsGone reports whether the condition of the covariance at z leaves no digit.
-func (c *floorChoice) digitsGone(ctx context.Context, z []float64) (bool, error) {
+// digits returns the digits that the condition of the covariance at z leaves.
+func (c *floorChoice) digits(ctx context.Context, z []float64) (summary.Facts, error) {
 	_, err := c.s.Value(ctx, z)
 	c.s.EstimateCondition(ctx)
-	known := summary.Facts{Digits: c.s.Digits}
-	return known.Found(summary.Floor) != nil, err
+	return summary.Facts{Digits: c.s.Digits}, err
 }
 
 // noiseAlone tries whether a model at a floor, which hardly predicts, predicts as well with much more noise.
@@ -204,19 +205,34 @@ func (c *floorChoice) try(ctx context.Context, floor float64) error {
 	if places == nil || err != nil || end.Status == descent.StatusCancelled {
 		return err
 	}
+	if c.report.FewDigits != 0 {
+		return c.tryDigits(ctx, j, end, floor, rows, places)
+	}
 	switch c.report.Floor, c.report.After = floor, places; {
-	case c.report.NoDigits:
-		none, err := c.digitsGone(ctx, end.X)
-		if none || err != nil {
-			return err
-		}
-		c.report.Raised = c.rows == nil || rows.RMSEStandardized <= c.rows.RMSEStandardized+digitLoss
 	case c.report.Copies > 0:
 		c.report.Raised = rows.RMSEStandardized <= (1+copyLoss)*c.rows.RMSEStandardized
 	default:
 		c.report.Raised = places.Sum <= c.report.Before.Sum+nearNats
 	}
 	if c.report.Raised {
+		c.accept(j, end)
+	}
+	return nil
+}
+
+// tryDigits accepts an end with a floor if it leaves more digits and predicts as well.
+func (c *floorChoice) tryDigits(ctx context.Context, j *tuning.Job, end *descent.Result, floor float64, rows, places *summary.LeaveOneOutScore) error {
+	r := c.report
+	known, err := c.digits(ctx, end.X)
+	if err != nil || known.Digits == nil {
+		return err
+	}
+	better := *known.Digits > r.FewDigits && (c.rows == nil || rows.RMSEStandardized <= c.rows.RMSEStandardized+digitLoss)
+	if better || !r.Raised {
+		r.Floor, r.After = floor, places
+	}
+	if better {
+		r.Raised = true
 		c.accept(j, end)
 	}
 	return nil
@@ -310,8 +326,8 @@ func reached(all []hyperopt.Optimum, r *descent.Result) (out []hyperopt.Optimum)
 
 // floorText says what was decided about the noise.
 func floorText(f *summary.NoiseFloorReport) string {
-	text := fmt.Sprintf("noise_variance %.3g, where the likelihood is highest, leaves no digit of the gradient and of the weights", f.NoiseVariance)
-	if !f.NoDigits {
+	text := fmt.Sprintf("noise_variance %.3g, where the likelihood is highest, leaves %.1f of 16 digits of the gradient and of the weights", f.NoiseVariance, max(f.FewDigits, 0))
+	if f.FewDigits == 0 {
 		text = fmt.Sprintf("noise_variance %.3g, where the likelihood is highest, is far below the errors of predictions of rows with other inputs (RMSE %.3g standard deviations of the target)", f.NoiseVariance, f.Before.RMSEStandardized)
 	}
 	if f.Copies > 0 {

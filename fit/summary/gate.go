@@ -61,10 +61,10 @@ type Facts struct {
 	Averaged, AtOptimum float64
 }
 
-// Limits of the diagnoses. The digits that averages need come from noise-free tables: with fewer they predict 1.6 to 2.7
-// times worse than the optimum, and their intervals hold no more.
+// Limits of the diagnoses. With fewDigits and more, predictions have no error of rounding above 1e-6 standard
+// deviations; averages over draws predict 1.6 to 2.7 times worse than the optimum with fewer.
 const (
-	oneDigit, averageDigits = 1, 2
+	oneDigit, fewDigits = 1, 2
 	// The noise is examined if it is at most plainNoise times the error at other places; copies of rows leave it open, so
 	// that copiesNoise is the limit with them. Targets with an error up to exactError count as exact.
 	plainNoise, copiesNoise = 0.1, 0.2
@@ -85,8 +85,8 @@ var Gate = []Diagnosis{
 		least := map[bool]float64{false: plainNoise, true: copiesNoise}[f.Copies > 0]
 		return because(f.Missed > exactError && f.Noise <= least*min(f.Missed, 1), "the noise is far below the errors of predictions at other places")
 	}},
-	{"no digits", "the condition number of the covariance leaves no decimal digit", Floor, func(f *Facts) []string {
-		return because(f.Digits != nil && *f.Digits < 0, "the condition of the covariance leaves no digit of the gradient and of the weights")
+	{"few digits", fmt.Sprintf("the condition number of the covariance leaves less than %d decimal digits", fewDigits), Floor, func(f *Facts) []string {
+		return because(f.Digits != nil && *f.Digits < fewDigits, "the condition of the covariance leaves too few digits of the gradient and of the weights")
 	}},
 	{"weights", "the weights α do not solve (K + σ²I)α = y − m within the rounding of its terms", Refuse, func(f *Facts) []string {
 		return because(f.Weights != nil, "rounding leaves no digits of the model, which is not written: %v; a floor of the noise leaves more (option noise-floor)", f.Weights)
@@ -94,8 +94,8 @@ var Gate = []Diagnosis{
 	{"kernel, no digits", "the kernel is no covariance function at the parameters found, and less than one digit is left", Refuse, func(f *Facts) []string {
 		return because(f.Disproof != nil && f.Digits != nil && *f.Digits < oneDigit, "tuning ended at parameters where this kernel is no covariance function, and no digit of the weights is right: give its parameters bounds, or fix them, or use another formula: %v", f.Disproof)
 	}},
-	{"few digits", fmt.Sprintf("the condition number of the covariance leaves less than %d decimal digits", averageDigits), Optimum, func(f *Facts) []string {
-		return because(f.Digits != nil && *f.Digits < averageDigits, "rounding leaves too few digits of their weights")
+	{"few digits still", "more noise was not allowed, or left no more, or predicted worse", Optimum, func(f *Facts) []string {
+		return because(f.Digits != nil && *f.Digits < fewDigits, "rounding leaves too few digits of their weights")
 	}},
 	{"k-hat", fmt.Sprintf("k-hat of the smoothed importance weights is above %g, after up to five rounds of draws (Vehtari and others, JMLR 25 (2024), 72)", psis.MostK), Optimum, func(f *Facts) []string {
 		switch k := f.KHat; {
@@ -113,7 +113,7 @@ var Gate = []Diagnosis{
 	{"end", "the search did not converge: it was interrupted, used up its evaluations, or stopped where rounding left no lower value and neither gradient nor error is small", OnlyFair, func(f *Facts) []string {
 		return because(unfinished(f.Report, f.Evidence), "the fit is not finished (%s)", StatusText(f.Report.Status))
 	}},
-	{"digits", "no decimal digit is left, because more noise was not allowed or would predict worse", OnlyFair, func(f *Facts) []string {
+	{"no digit still", "no decimal digit is left even so", OnlyFair, func(f *Facts) []string {
 		return because(f.Digits != nil && *f.Digits < 0, "no digit of the gradient and of the weights is right: intervals can be far too narrow")
 	}},
 	{"bound", "a parameter is at a bound, and the objective is lower elsewhere", OnlyFair, func(f *Facts) []string {

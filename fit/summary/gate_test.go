@@ -46,14 +46,14 @@ func TestGate(t *testing.T) {
 	cases := map[string]struct{ fires, not []Facts }{
 		"value":             {[]Facts{{Undefined: true}}, []Facts{{}}},
 		"noise":             {[]Facts{{Noise: 0.03, Missed: 0.4}, {Noise: 0.07, Missed: 0.4, Copies: 1}}, []Facts{{Noise: 0.05, Missed: 0.4}, {Noise: 0.001, Missed: 0.03}, {Noise: 0.15, Missed: 3}}},
-		"no digits":         {[]Facts{digits(-0.1)}, []Facts{digits(0), {}}},
+		"few digits":        {[]Facts{digits(1.9)}, []Facts{digits(2), {}}},
 		"weights":           {[]Facts{{Weights: wrong}}, []Facts{{}}},
 		"kernel, no digits": {[]Facts{disproved(0.9)}, []Facts{disproved(1), digits(0.9)}},
-		"few digits":        {[]Facts{digits(1.9)}, []Facts{digits(2), {}}},
+		"few digits still":  {[]Facts{digits(1.9)}, []Facts{digits(2), {}}},
 		"k-hat":             {[]Facts{khat(0.71), khat(math.NaN())}, []Facts{khat(0.7), {}}},
 		"average":           {[]Facts{{Averaged: 0.04, AtOptimum: 0.01}}, []Facts{{Averaged: 0.03, AtOptimum: 0.01}, {Averaged: 0.04, AtOptimum: 0.01, Noise: 0.02}, {}}},
 		"end":               {[]Facts{of(func(r *Report) { r.Status = "max-evaluations" })}, []Facts{of(func(*Report) {})}},
-		"digits":            {[]Facts{digits(-0.1)}, []Facts{digits(0), {}}},
+		"no digit still":    {[]Facts{digits(-0.1)}, []Facts{digits(0), {}}},
 		"bound":             {[]Facts{of(func(r *Report) { r.LowerElsewhere = []string{"lengthscale"} })}, []Facts{of(func(*Report) {})}},
 		"kernel":            {[]Facts{of(func(r *Report) { r.Disproved = true })}, []Facts{of(func(*Report) {})}},
 		"interpolator": {[]Facts{of(func(r *Report) {

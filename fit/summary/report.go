@@ -324,8 +324,8 @@ type NoiseFloorReport struct {
 	Raised bool    `json:"raised"`
 	// Copies counts rows that repeat the inputs and the targets of another one.
 	Copies int `json:"copies,omitempty"`
-	// NoDigits says that the fit looked for a floor because no digit was left.
-	NoDigits bool `json:"no_digits,omitempty"`
+	// FewDigits are the digits that were left if the fit looked for a floor because of them; they can be below 0.
+	FewDigits float64 `json:"few_digits,omitempty"`
 	// Before and After are the scores without and with the floor. After is nil if none was tried.
 	Before *LeaveOneOutScore `json:"loo_before"`
 	After  *LeaveOneOutScore `json:"loo_after,omitempty"`
