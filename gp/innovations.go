@@ -274,12 +274,12 @@ func (s *scored) scores() (out []ExtensionScores, err error) {
 	return out, nil
 }
 
-// Fits reports whether a new row z standard deviations from its prediction belongs to the rows that fit, for a model of
+// Fits reports whether a new row, whose error is off in standard deviations, belongs to the rows that fit, for a model of
 // n training rows: option robust, which gave some of these noise variances of their own, would gain less by such a variance
 // than its prior costs (see docs/model.md).
-func (o *Noise) Fits(z float64, n int) bool {
-	k, rows := float64(len(o.Outlying)), float64(n)
-	z = max(1, min(math.Abs(z), 1e50))
-	gain := (z*z-1)/2 - math.Log(z)                  // of the best variance, z² − 1 times the row's
-	return !(gain > 5/rows+math.Log((rows-k)/(k+1))) // a z that is no number says nothing
+func (z *Noise) Fits(off float64, n int) bool {
+	k, rows := float64(len(z.Outlying)), float64(n)
+	off = max(1, min(math.Abs(off), 1e50))
+	gain := (off*off-1)/2 - math.Log(off)            // of the best variance, off² − 1 times the row's
+	return !(gain > 5/rows+math.Log((rows-k)/(k+1))) // an error that is no number says nothing
 }

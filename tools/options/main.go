@@ -55,7 +55,7 @@ func render(options option.Entries, base string) (map[string][]byte, error) {
 				"kernel show", "batch", "resume", "show", "report", "bench", "devices", "version"}
 		},
 		"diagnoses": func() []summary.Diagnosis { return summary.Gate },
-		"class": className, "type": pythonType, "key": pythonKey,
+		"class":     className, "type": pythonType, "key": pythonKey,
 		"dash": orDash, "escape": func(cell string) string { return strings.ReplaceAll(cell, "|", "\\|") },
 	}).ParseFS(templates, "*.tmpl")
 	if err != nil {
