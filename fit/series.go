@@ -15,16 +15,19 @@ import (
 // leastOfSeries is the number of rows from which an ascending column makes a series, as on the page of a model.
 const leastOfSeries = 20
 
-// isSeries reports whether the only column in use never falls from row to row of the table.
-func isSeries(s *problem.Sample) bool {
-	if s.D() != 1 || s.N() < leastOfSeries {
-		return false
+// timeColumn returns the first column in use that never falls from row to row of the table, and that is the only one or has
+// regular steps; −1 if the rows are no series.
+func timeColumn(s *problem.Sample) int {
+	if s.N() < leastOfSeries {
+		return -1
 	}
 	data, times := s.Data, make([]float64, s.Data.N)
-	for i := range times {
-		times[i] = data.X[i*data.D+s.Columns[0]]
-	}
-	return slices.IsSorted(times)
+	return slices.IndexFunc(s.Columns, func(feature int) bool {
+		for i := range times {
+			times[i] = data.X[i*data.D+feature]
+		}
+		return slices.IsSorted(times) && (s.D() == 1 || spectrum.Regular(times))
+	})
 }
 
 // naiveForecast scores what takes no model for the held-out rows of a target of a series; nil if these do not all follow
@@ -32,20 +35,24 @@ func isSeries(s *problem.Sample) bool {
 func naiveForecast(j *problem.Prepared, target int, values []float64) *summary.NaiveForecast {
 	s := j.Sample
 	n, m := s.N(), len(s.TestY)/s.T()
-	if !isSeries(s) || m == 0 {
+	column := timeColumn(s)
+	if column < 0 || m == 0 {
 		return nil
 	}
-	times, ahead := slices.Clone(s.X), make([]float64, m)
+	times, ahead := make([]float64, n), make([]float64, m)
+	for i := range times {
+		times[i] = s.X[i*s.D()+column]
+	}
 	order := make([]int, n) // folds have an order of their own
 	floats.Argsort(times, order)
 	for i := range ahead {
-		ahead[i] = s.TestX[i*s.Data.D+s.Columns[0]]
+		ahead[i] = s.TestX[i*s.Data.D+s.Columns[column]]
 	}
 	if slices.Min(ahead) <= times[n-1] {
 		return nil
 	}
 	var best *summary.NaiveForecast
-	for _, season := range append(seasons(j, values), 0) {
+	for _, season := range append(seasons(j, column, values), 0) {
 		misses := make([]float64, m)
 		for i, at := range ahead {
 			misses[i] = s.TestY[target*m+i] - s.Y[target*n+order[before(times, at, season)]]
@@ -72,20 +79,20 @@ func before(times []float64, at, season float64) int {
 	return k
 }
 
-// seasons returns periods, in units of the only column, that are shorter than half of the series.
-func seasons(j *problem.Prepared, values []float64) (out []float64) {
+// seasons returns periods, in units of a column, that are shorter than half of the series.
+func seasons(j *problem.Prepared, column int, values []float64) (out []float64) {
 	x := j.Sample.Points
 	for _, p := range j.Program().Params {
-		if p.Kind == kernel.Period {
-			out = append(out, values[p.Offset:p.Offset+p.Size]...)
+		if k := slices.Index(p.Dims, column); p.Kind == kernel.Period && k >= 0 {
+			out = append(out, values[p.Offset+min(k, p.Size-1)])
 		}
 	}
-	if spectrum.PeriodicColumn(x, j.Sample.Targets) == 0 {
-		period, _ := spectrum.Clearest(x, j.Sample.Targets, 0)
+	if spectrum.PeriodicColumn(x, j.Sample.Targets) == column {
+		period, _ := spectrum.Clearest(x, j.Sample.Targets, column)
 		out = append(out, period)
 	}
-	most := (slices.Max(x.X) - slices.Min(x.X)) / 2
+	most := (slices.Max(x.Column(column)) - slices.Min(x.Column(column))) / 2
 	out = slices.DeleteFunc(out, func(p float64) bool { return !(p > 0 && p <= most) })
-	floats.Scale(j.Sample.Scalings[0].XScale[0], out)
+	floats.Scale(j.Sample.Scalings[0].XScale[column], out)
 	return out
 }

@@ -112,3 +112,27 @@ func TestSeriesInFolds(t *testing.T) {
 		t.Error(r.Verdict.Text())
 	}
 }
+
+// TestTimeColumn finds the time of tables with several columns: a column with regular steps, not one by which rows are sorted.
+func TestTimeColumn(t *testing.T) {
+	table := func(second func(i int, uniform random) float64) problem.Data {
+		return drawn(7, 1, 60, "a b y", func(i int, uniform, normal random) []float64 {
+			return []float64{uniform(), second(i, uniform), normal()}
+		})
+	}
+	sum := 0.0
+	for what, c := range map[string]struct {
+		d    problem.Data
+		want int
+	}{
+		"regular":      {table(func(i int, _ random) float64 { return float64(i) / 12 }), 1},
+		"random":       {table(func(_ int, uniform random) float64 { return uniform() }), -1},
+		"sorted":       {table(func(_ int, uniform random) float64 { sum += uniform() * uniform(); return sum }), -1},
+		"constant":     {table(func(int, random) float64 { return 3 }), -1},
+		"few distinct": {table(func(i int, _ random) float64 { return float64(i / 20) }), -1},
+	} {
+		if got := timeColumn(mustPrepare(t, c.d, problem.Options{Kernel: "rbf"}).Sample); got != c.want {
+			t.Errorf("%s: column %d", what, got)
+		}
+	}
+}

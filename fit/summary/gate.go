@@ -151,7 +151,7 @@ var Gate = []Diagnosis{
 	{"draws", fmt.Sprintf("draws of option posterior are not from the posterior: chains of hmc disagree (R-hat above %g), or k-hat of laplace is above %g", mostRHat, psis.MostK), OnlyFair, func(f *Facts) []string {
 		return roughDraws(f.Report)
 	}},
-	{"series", "the only column never falls from row to row, and the only scores are of rows left out one by one or in folds, of which none is a forecast", OnlyFair, func(f *Facts) []string {
+	{"series", "a column, the only one or one with regular steps, never falls from row to row, and the only scores are of rows left out one by one or in folds, of which none is a forecast", OnlyFair, func(f *Facts) []string {
 		return because(f.Report.Series && between(f.Report, f.Evidence), "forecasts are untested: rows left out lie between others of the series")
 	}},
 	{"naive forecast", "the last of several blocks of a series is predicted no better than by the naive forecast", OnlyFair, func(f *Facts) []string {

@@ -99,7 +99,7 @@ func forecastFold(r *Report, evidence []Evidence) *FoldScores {
 
 // between reports whether all rows of the evidence on a series lie between others.
 func between(r *Report, evidence []Evidence) bool {
-	return len(evidence) > 0 && evidence[0].Rows != HeldOutRows && forecastFold(r, evidence) == nil
+	return (onlyLeftOut(evidence) || len(evidence) > 0 && evidence[0].Rows == inFolds) && forecastFold(r, evidence) == nil
 }
 
 // leastFar is the number of rows far from their predictions from which they are advised a noise of their

@@ -131,7 +131,7 @@ type Report struct {
 	// Levels is the largest number of values of a column if the rows, with the held-out ones, are a grid of few such
 	// levels, 0 otherwise.
 	Levels int `json:"levels,omitempty"`
-	// Series says that the only column in use never falls from row to row of a series.
+	// Series says that a column in use, the only one or one with regular steps, never falls from row to row.
 	Series bool `json:"series,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
 	Relevance []ColumnRelevance `json:"relevance,omitempty"`

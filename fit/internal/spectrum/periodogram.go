@@ -185,7 +185,7 @@ const (
 func PeriodicColumn(x *kernel.Points, targets []float64) int {
 	column, highest := -1, 0.0
 	for c := range x.D {
-		if !regular(x.Column(c)) {
+		if !Regular(x.Column(c)) {
 			continue
 		}
 		period, share := Clearest(x, targets, c)
@@ -196,9 +196,9 @@ func PeriodicColumn(x *kernel.Points, targets []float64) int {
 	return column
 }
 
-// regular reports whether values differ in most rows and most steps between them are small multiples
+// Regular reports whether values differ in most rows and most steps between them are small multiples
 // of the usual one, the lower quartile.
-func regular(values []float64) bool {
+func Regular(values []float64) bool {
 	steps := slices.Compact(slices.Sorted(slices.Values(values)))
 	for i := range len(steps) - 1 {
 		steps[i] = steps[i+1] - steps[i]

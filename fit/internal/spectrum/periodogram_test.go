@@ -67,7 +67,7 @@ func TestRegular(t *testing.T) {
 			}
 		}
 		rng.Shuffle(len(values), func(i, k int) { values[i], values[k] = values[k], values[i] })
-		if got := regular(values); got != c.wanted {
+		if got := Regular(values); got != c.wanted {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
