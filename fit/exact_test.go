@@ -105,7 +105,7 @@ func TestDigits(t *testing.T) {
 		t.Errorf("digits %v: %s", *few.Digits, few.Predictions)
 	}
 	kept := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", NoiseFloor: problem.NoNoiseFloor}).Report
-	if kept.NoiseFloor != nil || !(*kept.Digits < 0) || kept.Verdict.Level != summary.Fair || !strings.Contains(kept.Verdict.Text(), "no digit of the gradient") {
+	if kept.NoiseFloor != nil || !(*kept.Digits < 0) || kept.Verdict.Level != summary.Fair || !strings.Contains(kept.Verdict.Text(), "less than one digit of the gradient") {
 		t.Errorf("digits %v, floor %+v, %s", *kept.Digits, kept.NoiseFloor, kept.Verdict.Text())
 	}
 }

@@ -18,7 +18,7 @@ const (
 	// LeaveOut concerns a point of the search, or a model of a choice.
 	LeaveOut Consequence = "this model is left out of searches, choices and averages"
 	// Floor continues the fit with more noise.
-	Floor Consequence = "the fit goes on with a floor of the noise, and keeps it if predictions are as good"
+	Floor Consequence = "the fit goes on with a floor of the noise, and keeps it if predictions are as good, or worse by a thousandth of a standard deviation at most"
 	// Refuse ends the fit with an error.
 	Refuse Consequence = "no model is written"
 	// Optimum is for averages over draws of the parameters.
@@ -113,8 +113,8 @@ var Gate = []Diagnosis{
 	{"end", "the search did not converge: it was interrupted, used up its evaluations, or stopped where rounding left no lower value and neither gradient nor error is small", OnlyFair, func(f *Facts) []string {
 		return because(unfinished(f.Report, f.Evidence), "the fit is not finished (%s)", StatusText(f.Report.Status))
 	}},
-	{"no digit still", "no decimal digit is left even so", OnlyFair, func(f *Facts) []string {
-		return because(f.Digits != nil && *f.Digits < 0, "no digit of the gradient and of the weights is right: intervals can be far too narrow")
+	{"no digit still", "less than one decimal digit is left even so", OnlyFair, func(f *Facts) []string {
+		return because(f.Digits != nil && *f.Digits < oneDigit, "less than one digit of the gradient and of the weights is right: intervals can be far too narrow")
 	}},
 	{"bound", "a parameter is at a bound, and the objective is lower elsewhere", OnlyFair, func(f *Facts) []string {
 		return because(f.Report.LowerElsewhere != nil, "the end is no optimum: the objective is lower with another value of %s", problem.Listed(f.Report.LowerElsewhere))
@@ -152,7 +152,7 @@ var Gate = []Diagnosis{
 		return roughDraws(f.Report)
 	}},
 	{"series", "a column, the only one or one with regular steps, never falls from row to row, and the only scores are of rows left out one by one or in folds, of which none is a forecast", OnlyFair, func(f *Facts) []string {
-		return because(f.Report.Series && between(f.Report, f.Evidence), "forecasts are untested: rows left out lie between others of the series")
+		return because(f.Report.Series && between(f.Report, f.Evidence), "forecasts are untested: rows left out lie between others of the series%s", map[bool]string{true: ", but for the last block"}[blocked(f.Report, f.Evidence)])
 	}},
 	{"naive forecast", "the last of several blocks of a series is predicted no better than by the naive forecast", OnlyFair, func(f *Facts) []string {
 		last := forecastFold(f.Report, f.Evidence)

@@ -102,6 +102,12 @@ func between(r *Report, evidence []Evidence) bool {
 	return (onlyLeftOut(evidence) || len(evidence) > 0 && evidence[0].Rows == inFolds) && forecastFold(r, evidence) == nil
 }
 
+// blocked reports whether the evidence is blocks of rows, of which the last is a forecast.
+func blocked(r *Report, evidence []Evidence) bool {
+	cv := r.Scores.CrossValidation
+	return cv != nil && cv.Blocks && len(evidence) > 0 && evidence[0].Rows == inFolds
+}
+
 // leastFar is the number of rows far from their predictions from which they are advised a noise of their
 // own: one such row in a table does happen.
 const leastFar = 2
@@ -208,7 +214,8 @@ func unfinished(r *Report, evidence []Evidence) bool {
 	if r.Status == stalled && (exact || r.GradientNorm != nil && *r.GradientNorm <= smallGradient) {
 		return r.Interrupted
 	}
-	return r.Interrupted || r.Type == "fit" && r.Status != "all-fixed" && !strings.HasSuffix(r.Status, "converged")
+	const merged = "merged" // with the end of another descent, so that there was nothing left to do
+	return r.Interrupted || r.Type == "fit" && r.Status != "all-fixed" && r.Status != merged && !strings.HasSuffix(r.Status, "converged")
 }
 
 // nextStep returns what to do next: what most likely improves the model, or else what tells more about it.

@@ -179,7 +179,7 @@ func (e *Evidence) judge() *Verdict {
 		warn(Fair, "the 95 %% intervals are too wide: %s", width)
 	}
 	switch {
-	case e.Naive != nil && e.RMSEStandardized >= e.Naive.RMSEStandardized:
+	case e.Naive != nil && e.ofAll() >= e.Naive.RMSEStandardized:
 		warn(Poor, "the predictions are no better than the naive forecast, %s", e.Naive)
 	case e.RMSEStandardized >= 1:
 		warn(Poor, "the predictions are no better than the mean of the training targets, whose error is about 1 standard deviation")
@@ -205,6 +205,14 @@ func (e *Evidence) judge() *Verdict {
 func (e *Evidence) mostLikely() float64 {
 	n := float64(e.N)
 	return e.RMSEStandardized * math.Sqrt(n/distuv.ChiSquared{K: max(n-2*float64(e.Parameters), 1)}.Quantile(errorTail))
+}
+
+// ofAll returns the error of all rows, outlying or not.
+func (e *Evidence) ofAll() float64 {
+	if e.Outlying > 0 {
+		return e.WithOutlying
+	}
+	return e.RMSEStandardized
 }
 
 // few says that the rows are few.
@@ -237,7 +245,7 @@ func (e *Evidence) text(c Calibration) string {
 	default:
 		text += times + " times the standard deviation of the target"
 	}
-	if e.Naive != nil && e.RMSEStandardized < e.Naive.RMSEStandardized {
+	if e.Naive != nil && e.Outlying == 0 && e.RMSEStandardized < e.Naive.RMSEStandardized {
 		text += fmt.Sprintf(" (the naive forecast has %.3g %%)", 100*e.Naive.RMSEStandardized)
 	}
 	if math.IsNaN(e.Coverage95) {

@@ -70,6 +70,7 @@ func TestJudge(t *testing.T) {
 			g := 0.3
 			r.Status, r.GradientNorm, r.Scores.LeaveOneOut.RMSEStandardized = "stalled", &g, 0.005
 		}, Good, "good: ", "", "holdout"},
+		"merged":             {func(r *Report) { r.Status = "merged" }, Good, "good: ", "", "holdout"},
 		"stalled at the end": {func(r *Report) { g := 2e-3; r.Status, r.GradientNorm = "stalled", &g }, Good, "good: ", "", "holdout"},
 		"interrupted":        {func(r *Report) { r.Interrupted = true }, Fair, "fair: ", "the fit is not finished", "from its checkpoint or from this model"},
 		"no scores":          {func(r *Report) { r.Scores = Scores{} }, Unknown, "unknown: there are no scores", "", "holdout"},
@@ -80,6 +81,10 @@ func TestJudge(t *testing.T) {
 			r.Targets = []TargetReport{{Name: "a"}, {Name: "b"}}
 			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 1, RMSEStandardized: 0.2, Coverage95: 0.95}, {N: 200, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}}
 		}, Good, "good: the worst of 2 targets is b: on 200 training rows left out one by one the error (RMSE) is 3, 30 % of", "", "holdout"},
+		"outlying rows of a series": {func(r *Report) {
+			test(100, 2, 0.95)(r)
+			r.Test.Fitting, r.Test.Naive = &TestScores{N: 97, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}, &NaiveForecast{RMSE: 19, RMSEStandardized: 1.9}
+		}, Poor, "poor: on 97 held-out rows, 3 outlying rows aside,", "no better than the naive forecast, the last training value, whose error is 1.9 standard deviations", ""},
 		"outlying rows": {func(r *Report) {
 			test(100, 2, 0.95)(r)
 			r.Test.Fitting = &TestScores{N: 97, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}

@@ -44,8 +44,12 @@ func (s Statement) Finished() Statement {
 // Path checks the model, the checkpoint or the run directory at path. The first result belongs to path, the others to
 // files of a run that are not right. tell, if not nil, receives the progress. The error is ctx's.
 func Path(ctx context.Context, path string, tell func(text string)) ([]Statement, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	switch info, err := os.Stat(path); {
+	case err != nil:
+	case info.IsDir():
 		return run(ctx, path, tell)
+	case !info.Mode().IsRegular(): // reading a pipe could wait for ever
+		return []Statement{{File: path, Kind: "model", Fault: "is no file", Cure: "give the file of a model, or the folder of a batch"}}, ctx.Err()
 	}
 	check := model
 	switch {
