@@ -101,45 +101,21 @@ func Collect(r *rundir.Run) ([]Row, error) {
 		if status.About != "" {
 			row.Error = status.About
 		}
-		row.addReport(last)
+		verdict := row.addReport(last)
 		if n := len(status.Record); last.Type == rundir.Done && n > 1 {
 			row.Began, row.Ended = status.Record[n-2].Time.Format(time.RFC3339Nano), last.Time.Format(time.RFC3339Nano)
 		}
-		rows = append(rows, row)
-		verdicts = append(verdicts, nil)
-		if last.Report != nil && last.Type == rundir.Done {
-			verdicts[len(rows)-1] = last.Report.Verdict
-		}
+		rows, verdicts = append(rows, row), append(verdicts, verdict)
 	}
 	compareVerdicts(rows, verdicts)
 	return rows, nil
 }
 
-// compareVerdicts takes the verdict "good" from a job beside which another job on the same rows is poor and beats it in error and
-// density: its intervals may be right, but it is no better model.
-func compareVerdicts(rows []Row, verdicts []*summary.Verdict) {
-	for i, v := range verdicts {
-		for k, poor := range verdicts {
-			good := &rows[i]
-			if v == nil || good.Level != string(summary.Good) || rows[k].Data != good.Data || rows[k].Split != good.Split || !poorBeats(poor, v) {
-				continue
-			}
-			good.Level, good.Verdict = string(summary.Fair), string(summary.Fair)+strings.TrimPrefix(good.Verdict, good.Level)
-			texts := append(warnings(good), fmt.Sprintf("job %s is poor, and has a lower error and a lower NLPD of the same rows", rows[k].Job))
-			good.Warnings, good.WarningTexts = len(texts), jsonText(texts)
-		}
-	}
-}
-
-// poorBeats reports whether a poor model has a lower error and a lower NLPD of the same rows.
-func poorBeats(poor, v *summary.Verdict) bool {
-	return poor != nil && poor.Level == summary.Poor && poor.Rows == v.Rows && poor.RMSEStandardized < v.RMSEStandardized && poor.NLPDStandardized < v.NLPDStandardized
-}
-
-func (row *Row) addReport(e rundir.JobEvent) {
+// addReport adds the report of a job that is done, and returns its verdict; nil without.
+func (row *Row) addReport(e rundir.JobEvent) *summary.Verdict {
 	r := e.Report
 	if r == nil || e.Type != rundir.Done {
-		return
+		return nil
 	}
 	row.Device, row.Status = r.Device, r.Status
 	row.NLML, row.NLMLOriginalUnits, row.DataFit, row.Complexity = &r.NLML, &r.NLMLOriginalUnits, &r.DataFit, &r.Complexity
@@ -170,6 +146,7 @@ func (row *Row) addReport(e rundir.JobEvent) {
 	if r.ParametersOriginalUnits != nil {
 		row.ParametersOriginalUnits = jsonText(r.ParametersOriginalUnits)
 	}
+	return r.Verdict
 }
 
 // jsonText returns a value as JSON, "" if JSON has no such value.

@@ -169,13 +169,19 @@ func damageFile(t *testing.T, run, name string, whole map[string][]byte, number 
 	return again
 }
 
+// runTwoJobs runs a batch of two short fits in a folder.
+func runTwoJobs(t *testing.T, dir, run string) {
+	t.Helper()
+	write(t, dir, "t.csv", "x,y\n1,2\n2,3\n3,5\n4,4\n5,7\n6,1\n7,3\n8,2\n")
+	write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf, matern32]\ndefaults: {max_evals: 3}\n")
+	mustLine(t, "batch", "s.yaml", "--out", run, "--quiet")
+}
+
 // TestUselessCheckpoint checks that a checkpoint with wrong contents costs its own job its checkpoint, and nothing else.
 func TestUselessCheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	write(t, dir, "t.csv", "x,y\n1,2\n2,3\n3,5\n4,4\n5,7\n6,1\n7,3\n8,2\n")
-	write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf, matern32]\ndefaults: {max_evals: 3}\n")
-	mustLine(t, "batch", "s.yaml", "--out", "r.run", "--quiet")
+	runTwoJobs(t, dir, "r.run")
 	jobs := testcheck.Get(filepath.Glob("r.run/jobs/*.jsonl"))(t)
 	id := strings.TrimSuffix(filepath.Base(jobs[0]), ".jsonl")
 	for _, text := range []string{"nonsense\n", "gpfit-checkpoint 2 another\n", strings.Repeat("\x00", 500), "gpfit-checkpoint 1 old\n"} {
@@ -200,9 +206,7 @@ func TestUselessCheckpoint(t *testing.T) {
 func TestMisplacedFiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	write(t, dir, "t.csv", "x,y\n1,2\n2,3\n3,5\n4,4\n5,7\n6,1\n7,3\n8,2\n")
-	write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf, matern32]\ndefaults: {max_evals: 3}\n")
-	mustLine(t, "batch", "s.yaml", "--out", "r.run", "--quiet")
+	runTwoJobs(t, dir, "r.run")
 	record, other := "r.run/jobs/t.rbf.seed-1.jsonl", "r.run/jobs/t.matern32.seed-1.jsonl"
 	model, checkpoint := "r.run/models/t.rbf.seed-1.gpfit", "r.run/checkpoints/t.rbf.seed-1.ckpt"
 	for what, misplace := range map[string]func(){

@@ -12,14 +12,12 @@ import (
 	"gpfit/internal/testcheck"
 )
 
-// TestLinksInRuns puts links to a file outside, pipes, sockets and folders in the place of each file of a run, and links in the
+// TestLinksInRuns puts links to a file and a folder outside, pipes and folders in the place of each file of a run, and links in the
 // place of its folders. No command changes what lies outside, none waits for ever, and resume repairs the run or names the link.
 func TestLinksInRuns(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	write(t, dir, "t.csv", "x,y\n1,2\n2,3\n3,5\n4,4\n5,7\n6,1\n7,3\n8,2\n")
-	write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf, matern32]\ndefaults: {max_evals: 3}\n")
-	mustLine(t, "batch", "s.yaml", "--out", "whole.run", "--quiet")
+	runTwoJobs(t, dir, "whole.run")
 	mustLine(t, "report", "whole.run")
 	testcheck.Do(t, os.MkdirAll("outside/folder", 0o755))
 	things := map[string]func(path string) error{

@@ -82,7 +82,10 @@ var Gate = []Diagnosis{
 		return because(f.Undefined, "the objective has no value at its start")
 	}},
 	{"noise", fmt.Sprintf("the standard deviation of the noise is at most %g of the error of predictions at other places (%g with copies of rows), and that error is more than %g standard deviations of the target", plainNoise, copiesNoise, exactError), Floor, func(f *Facts) []string {
-		least := map[bool]float64{false: plainNoise, true: copiesNoise}[f.Copies > 0]
+		least := plainNoise
+		if f.Copies > 0 {
+			least = copiesNoise
+		}
 		return because(f.Missed > exactError && f.Noise <= least*min(f.Missed, 1), "the noise is far below the errors of predictions at other places")
 	}},
 	{"few digits", fmt.Sprintf("the condition number of the covariance leaves less than %d decimal digits", fewDigits), Floor, func(f *Facts) []string {
@@ -152,7 +155,11 @@ var Gate = []Diagnosis{
 		return roughDraws(f.Report)
 	}},
 	{"series", "a column, the only one or one with regular steps, never falls from row to row, and the only scores are of rows left out one by one or in folds, of which none is a forecast", OnlyFair, func(f *Facts) []string {
-		return because(f.Report.Series && between(f.Report, f.Evidence), "forecasts are untested: rows left out lie between others of the series%s", map[bool]string{true: ", but for the last block"}[blocked(f.Report, f.Evidence)])
+		but := ""
+		if blocked(f.Report, f.Evidence) {
+			but = ", but for the last block"
+		}
+		return because(f.Report.Series && between(f.Report, f.Evidence), "forecasts are untested: rows left out lie between others of the series%s", but)
 	}},
 	{"naive forecast", "the last of several blocks of a series is predicted no better than by the naive forecast", OnlyFair, func(f *Facts) []string {
 		last := forecastFold(f.Report, f.Evidence)
