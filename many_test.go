@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,12 +158,29 @@ func TestContextErrors(t *testing.T) {
 	}
 }
 
+// passing is a context whose deadline passes when the channel closes.
+type passing struct {
+	context.Context
+	passed chan struct{}
+}
+
+func (p passing) Done() <-chan struct{} { return p.passed }
+
+func (p passing) Err() error {
+	select {
+	case <-p.passed:
+		return context.DeadlineExceeded
+	default:
+		return p.Context.Err()
+	}
+}
+
 // TestDeadlineWithin ends a fit during its tuning: the model is the best so far.
 func TestDeadlineWithin(t *testing.T) {
 	x, y := waves(60)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	devices := gpfit.Devices{Name: "cpu", Events: problem.Events{OnIteration: func(it descent.Iteration) { <-ctx.Done() }}}
+	ctx := passing{t.Context(), make(chan struct{})}
+	pass := sync.OnceFunc(func() { close(ctx.passed) })
+	devices := gpfit.Devices{Name: "cpu", Events: problem.Events{OnIteration: func(it descent.Iteration) { pass() }}}
 	m, err := devices.Fit(ctx, x, y, gpfit.Options{Kernel: "rbf(ard)"})
 	if m == nil || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		t.Fatalf("%v, %v", m, err)
