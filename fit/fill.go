@@ -311,6 +311,9 @@ func coefficientReports(s *tuning.Placement, target int, z []float64) []summary.
 			scaled, original := math.Sqrt(covariance[k*q+k]), scaling.YScale*math.Sqrt(quadratic(covariance, row))
 			c.StandardError, c.StandardErrorOriginalUnits = &scaled, &original
 		}
+		if f.Period > 0 {
+			c.Period = &f.Period
+		}
 		if f.Group == mean.Bump {
 			centre, width := f.Centre*scaling.XScale[f.Column]+scaling.XMean[f.Column], f.Width*scaling.XScale[f.Column]
 			c.Centre, c.Width = &centre, &width

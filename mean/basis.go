@@ -4,35 +4,44 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"gpfit/internal/textform"
 	"gpfit/kernel"
+	"gpfit/kernel/vec"
 )
 
 // Names of the coefficients: Constant, and for a column labelled c Linear[c],
-// Power[c,k] for k ≥ 2 and Bump[c,i] for bump number i, counted from 0.
+// Power[c,k] for k ≥ 2, Bump[c,i] for bump number i, counted from 0, and Cosine[c,p] and Sine[c,p]
+// for a wave of period p in original units, with eight digits.
 const (
 	Constant = "mean_constant"
 	Linear   = "mean_linear"
 	Power    = "mean_power"
 	Bump     = "mean_bump"
+	Cosine   = "mean_cos"
+	Sine     = "mean_sin"
 )
 
 // Function is one basis function, of scaled inputs.
 type Function struct {
-	// Group is Constant, Linear, Power or Bump.
+	// Group is Constant, Linear, Power, Bump, Cosine or Sine.
 	Group string `json:"group"`
 	// Column is the position among the columns in use, Label the column's label in names.
 	Column int `json:"column"`
 	Label  int `json:"label"`
 	// Index is the power or the number of the bump.
 	Index int `json:"index"`
-	// Centre and Width define the bump exp(−½((x − Centre)/Width)²), in scaled units.
+	// Centre and Width define the bump exp(−½((x − Centre)/Width)²) and the waves cos and sin of
+	// 2π(x − Centre)/Width, in scaled units.
 	Centre float64 `json:"centre,omitempty"`
 	Width  float64 `json:"width,omitempty"`
+	// Period is a wave's, in original units.
+	Period float64 `json:"period,omitempty"`
 }
 
 // Name returns the name of the function's coefficient.
@@ -42,6 +51,8 @@ func (f Function) Name() string {
 		return Constant
 	case Linear:
 		return fmt.Sprintf("%s[%d]", Linear, f.Label)
+	case Cosine, Sine:
+		return fmt.Sprintf("%s[%d,%s]", f.Group, f.Label, strconv.FormatFloat(f.Period, 'g', 8, 64))
 	}
 	return fmt.Sprintf("%s[%d,%d]", f.Group, f.Label, f.Index)
 }
@@ -60,8 +71,18 @@ func (f Function) At(x float64) float64 {
 	case Bump:
 		u := (x - f.Centre) / f.Width
 		return math.Exp(-u * u / 2)
+	case Cosine:
+		return math.Cos(f.angle(x))
+	case Sine:
+		return math.Sin(f.angle(x))
 	}
 	return 1
+}
+
+// angle returns 2π(x − Centre)/Width less whole turns.
+func (f Function) angle(x float64) float64 {
+	turns := (x - f.Centre) * (1 / f.Width)
+	return 2 * math.Pi * (turns - math.RoundToEven(turns))
 }
 
 // Slope returns the function's derivative at x.
@@ -73,18 +94,23 @@ func (f Function) Slope(x float64) float64 {
 		return float64(f.Index) * math.Pow(x, float64(f.Index-1))
 	case Bump:
 		return -(x - f.Centre) / (f.Width * f.Width) * f.At(x)
+	case Cosine:
+		return -2 * math.Pi / f.Width * math.Sin(f.angle(x))
+	case Sine:
+		return 2 * math.Pi / f.Width * math.Cos(f.angle(x))
 	}
 	return 0
 }
 
 // Basis is a mean function's list of basis functions, in groups in the order
-// Linear, Power, Bump, Constant.
+// Linear, Power, Bump, Cosine, Sine, Constant.
 type Basis []Function
 
 // Basis returns the functions of e for the points x, in scaled units; labels name the columns of x;
 // nil means 0 … d−1. The m bumps of a column have their centres at its quantiles (i + ½)/m, i = 0 …
 // m−1 (linearly interpolated). Their common width is the mean distance between neighbouring
-// centres, or for a single bump the column's standard deviation.
+// centres, or for a single bump the column's standard deviation. Waves are those of points in original
+// units: see [Basis.Standardized].
 func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 	if len(e) == 0 {
 		return nil, nil
@@ -92,7 +118,7 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 	if labels == nil {
 		labels = kernel.Columns(x.D)
 	}
-	groups := map[string]Basis{Constant: {{Group: Constant}}}
+	groups := grouped{Constant: {{Group: Constant}}}
 	for _, t := range e {
 		if t.Kind == constantTerm {
 			continue
@@ -113,6 +139,10 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 				groups[Bump] = append(groups[Bump], bumps...)
 				continue
 			}
+			if t.Kind == seasonalTerm {
+				groups.addWaves(t, c, labels[c])
+				continue
+			}
 			for k := 1; k <= max(1, t.Count); k++ {
 				f := Function{Group: Power, Column: c, Label: labels[c], Index: k}
 				if k == 1 {
@@ -124,7 +154,47 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 			}
 		}
 	}
-	return slices.Concat(groups[Linear], groups[Power], groups[Bump], groups[Constant]), nil
+	return slices.Concat(groups[Linear], groups[Power], groups[Bump], groups[Cosine], groups[Sine], groups[Constant]), nil
+}
+
+// grouped holds functions by their group.
+type grouped map[string]Basis
+
+// addWaves adds the waves of a season that the column does not have yet: harmonics of several seasons can agree.
+func (g grouped) addWaves(t Summand, column, label int) {
+	sides := []float64{0}
+	if t.By > 0 {
+		sides = append(sides, 1, -1)
+	}
+	for k := range t.Count {
+		for _, side := range sides {
+			frequency := float64(k+1) / t.Period
+			if side != 0 {
+				frequency += side / t.By
+			}
+			if !(frequency > 0) {
+				continue
+			}
+			for _, group := range []string{Cosine, Sine} {
+				f := Function{Group: group, Column: column, Label: label, Width: 1 / frequency, Period: 1 / frequency}
+				if !slices.ContainsFunc(g[group], func(o Function) bool { return o.Name() == f.Name() }) {
+					g[group] = append(g[group], f)
+				}
+			}
+		}
+	}
+}
+
+// Standardized returns a basis of points in original units as one of scaled points, (x − mean)/scale: the waves keep
+// their periods and their origin, and so their coefficients.
+func (b Basis) Standardized(xMean, xScale []float64) Basis {
+	out := slices.Clone(b)
+	for i, f := range b {
+		if f.Period > 0 {
+			out[i].Centre, out[i].Width = -math.Mod(xMean[f.Column], f.Period)/xScale[f.Column], f.Period/xScale[f.Column]
+		}
+	}
+	return out
 }
 
 // columns returns the positions of the term's columns.
@@ -169,13 +239,29 @@ func (t Summand) bumps(v []float64, column, label int) (Basis, error) {
 
 // Evaluate returns the n×q matrix H, column-major, of the functions' values at the points.
 func (b Basis) Evaluate(x *kernel.Points) []float64 {
-	h := make([]float64, 0, x.N*len(b))
-	for _, f := range b {
-		for _, v := range x.Column(f.Column) {
-			h = append(h, f.At(v))
+	h := make([]float64, x.N*len(b))
+	for j, f := range b {
+		column, values := x.Column(f.Column), h[j*x.N:(j+1)*x.N]
+		if f.Group == Cosine || f.Group == Sine {
+			f.wave(values, column)
+			continue
+		}
+		for i, v := range column {
+			values[i] = f.At(v)
 		}
 	}
 	return h
+}
+
+// wave sets out to the values of a wave.
+func (f Function) wave(out, x []float64) {
+	copy(out, x)
+	floats.AddConst(-f.Centre, out)
+	if f.Group == Cosine {
+		vec.Cosine(out, out, 1/f.Width, 1)
+		return
+	}
+	vec.Sine(out, out, 1/f.Width, 1)
 }
 
 // Names returns the names of the coefficients.
@@ -189,8 +275,8 @@ func (b Basis) Names() []string {
 
 // Original returns the q×q matrix T, row-major, that converts the coefficients for scaled inputs,
 // x_scaled = (x − mean)/scale, to the coefficients of the same function of original inputs:
-// β_original = Tβ. Powers expand by the binomial theorem; bumps and the constant keep their
-// coefficients. Original does not convert the units of the target.
+// β_original = Tβ. Powers expand by the binomial theorem; bumps, waves and the constant keep
+// their coefficients. Original does not convert the units of the target.
 func (b Basis) Original(xMean, xScale []float64) []float64 {
 	q := len(b)
 	t := make([]float64, q*q)
@@ -228,7 +314,7 @@ func (b Basis) power(column, k int) int {
 // number of columns.
 func (b Basis) Validate(columns int) error {
 	for _, f := range b {
-		known := f.Group == Constant || f.Group == Linear || f.Group == Power && f.Index >= 2 && f.Index <= maxDegree || f.Group == Bump && f.Width > 0
+		known := f.Group == Constant || f.Group == Linear || f.Group == Power && f.Index >= 2 && f.Index <= maxDegree || (f.Group == Bump || (f.Group == Cosine || f.Group == Sine) && f.Period > 0) && f.Width > 0
 		if !known || f.Column < 0 || f.Column >= columns {
 			return fmt.Errorf("mean: basis function %+v for %d columns", f, columns)
 		}

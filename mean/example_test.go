@@ -34,7 +34,7 @@ func Example() {
 	// Output:
 	// mean_linear[0] = 3.0
 	// mean_constant = 2.0
-	// mean: unknown mean function "liner" (did you mean "linear"?): the known ones are zero, constant, linear, poly, bumps
+	// mean: unknown mean function "liner" (did you mean "linear"?): the known ones are zero, constant, linear, poly, bumps, seasonal
 	//   liner
 	//   ^
 }

@@ -5,11 +5,16 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"gpfit/cpu/spd"
+	"gpfit/internal/matrixrows"
+	"gpfit/kernel"
 )
 
 // maxCondition bounds the condition number of HᵀΣ⁻¹H scaled to a unit diagonal.
@@ -41,8 +46,12 @@ type GLS struct {
 func NewGLS(h, solved []float64, n int) (*GLS, error) {
 	q := len(h) / n
 	g := &GLS{n: n, q: q, h: h, solved: solved, scale: make([]float64, q)}
+	product, err := g.products()
+	if err != nil {
+		return nil, err
+	}
 	for j := range q {
-		m := g.product(j, j)
+		m := product(j, j)
 		if !(m > 0) {
 			return nil, &ConditionError{math.Inf(1)}
 		}
@@ -52,7 +61,7 @@ func NewGLS(h, solved []float64, n int) (*GLS, error) {
 	for j := range q {
 		for k := j; k < q; k++ {
 			// The two computations differ only by rounding; take their mean.
-			c.SetSym(j, k, (g.product(j, k)+g.product(k, j))/2*g.scale[j]*g.scale[k])
+			c.SetSym(j, k, (product(j, k)+product(k, j))/2*g.scale[j]*g.scale[k])
 		}
 	}
 	if !g.chol.Factorize(c) {
@@ -64,9 +73,28 @@ func NewGLS(h, solved []float64, n int) (*GLS, error) {
 	return g, nil
 }
 
-// product returns h_jᵀΣ⁻¹h_k.
-func (g *GLS) product(j, k int) float64 {
-	return floats.Dot(g.h[j*g.n:(j+1)*g.n], g.solved[k*g.n:(k+1)*g.n])
+// manyFunctions is the number of functions from which their products over many points are those of a matrix: one
+// pair after the other, they would wait for memory.
+const manyFunctions, manyPoints = 8, 2000
+
+// engine multiplies matrices.
+var engine = sync.OnceValues(func() (*spd.Engine, error) { return spd.Open(1) })
+
+// products returns the function h_jᵀΣ⁻¹h_k of j and k.
+func (g *GLS) products() (func(j, k int) float64, error) {
+	if g.q < manyFunctions || g.n < manyPoints {
+		return func(j, k int) float64 {
+			return floats.Dot(g.h[j*g.n:(j+1)*g.n], g.solved[k*g.n:(k+1)*g.n])
+		}, nil
+	}
+	e, err := engine()
+	if err != nil {
+		return nil, err
+	}
+	matrix := func(v []float64) blas64.General { return blas64.General{Rows: g.q, Cols: g.n, Stride: g.n, Data: v} }
+	all := make([]float64, g.q*g.q)
+	e.AddProduct(all, g.q, 1, matrix(g.h), matrix(g.solved))
+	return func(j, k int) float64 { return all[j*g.q+k] }, nil
 }
 
 // Coefficients returns β̂ for the targets y (n).
@@ -141,6 +169,18 @@ func (e *RankError) Error() string {
 	}
 	return fmt.Sprintf("mean: on these rows the function of %s is a linear combination of %s, so their coefficients are not determined: choose a simpler mean function", e.Name, strings.Join(e.Of, ", "))
 }
+
+// Determined returns a [*RankError] unless the functions are linearly independent on the points. If some of many points show
+// that, the others are not looked at.
+func (b Basis) Determined(x *kernel.Points) error {
+	if few := rowsForRank * len(b); few < x.N && b.CheckRank(b.Evaluate(x.Pick(matrixrows.DrawRows(x.N, few, 1, 4)))) == nil {
+		return nil
+	}
+	return b.CheckRank(b.Evaluate(x))
+}
+
+// rowsForRank is the number of points for each function that are looked at first.
+const rowsForRank = 20
 
 // CheckRank returns a [*RankError] unless the columns of H (n×q, column-major) are
 // linearly independent. It uses Gram–Schmidt with reorthogonalization, from the

@@ -1,6 +1,7 @@
 package mean
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -10,8 +11,9 @@ import (
 // Limits of the text form. Higher powers than the tenth and thousands of bumps are
 // probably typing errors: they would be collinear in floating-point arithmetic.
 const (
-	maxDegree = 10
-	maxBumps  = 1000
+	maxDegree    = 10
+	maxBumps     = 1000
+	maxHarmonics = 500
 )
 
 // The kinds of terms.
@@ -20,21 +22,28 @@ const (
 	linearTerm   = "linear"
 	polyTerm     = "poly"
 	bumpsTerm    = "bumps"
+	seasonalTerm = "seasonal"
 	zeroTerm     = "zero"
 )
 
 // Kinds returns the words that the text form accepts.
-func Kinds() []string { return []string{zeroTerm, constantTerm, linearTerm, polyTerm, bumpsTerm} }
+func Kinds() []string {
+	return []string{zeroTerm, constantTerm, linearTerm, polyTerm, bumpsTerm, seasonalTerm}
+}
 
 // Summand is one term of a mean function.
 type Summand struct {
 	// Kind is a word of [Kinds] other than zero.
 	Kind string
-	// Count is the degree of a poly, the number of bumps per column, or 0.
+	// Count is the degree of a poly, the number of bumps per column or of harmonics of a season, or 0.
 	Count int
+	// Period is a season's, in units of the column; By, unless it is 0, is that of the longer one with which it changes.
+	Period, By float64
 	// Dims are the labels of the columns that the term acts on; nil means all.
 	Dims []int
 }
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // Expr is the expression of a mean function; empty means zero. Every other
 // expression includes the constant, even if it is not written. String returns the
@@ -45,8 +54,14 @@ func (t Summand) String() string { return t.text(nil) }
 
 func (t Summand) text(columns textform.Columns) string {
 	var args []string
+	if t.Period > 0 {
+		args = append(args, number(t.Period))
+	}
 	if t.Count > 0 {
 		args = append(args, strconv.Itoa(t.Count))
+	}
+	if t.By > 0 {
+		args = append(args, "by="+number(t.By))
 	}
 	if t.Dims != nil {
 		args = append(args, "dims="+columns.ColumnList(t.Dims))
@@ -84,13 +99,16 @@ func CheckText(text string) error {
 //	mean = "zero" | term { "+" term }
 //	term = "constant" | "linear" [ "(" dims ")" ]
 //	     | "poly" "(" degree [ "," dims ] ")" | "bumps" "(" count [ "," dims ] ")"
+//	     | "seasonal" "(" period "," harmonics [ "," "by" "=" period ] [ "," dims ] ")"
 //	dims = "dims" "=" ( column | "[" column { "," column } "]" )
 //
 // A column is an index or, unless columns is nil, a name, in double quotes if it has blanks,
 // brackets, commas, quotes or equals signs, or looks like a number. linear contains every column,
 // poly(k) the powers 1 … k of every column without products of different columns, and bumps(m) m
-// Gaussian bumps on every column (see [Expr.Basis] for their positions). All of them include the
-// constant. The constant, and powers that several terms contain, count once. Empty text means zero.
+// Gaussian bumps on every column (see [Expr.Basis] for their positions). seasonal(p, k) contains the
+// waves of the periods p, p/2 … p/k, in units of the column, each as a cosine and a sine; with by=q
+// also those of the frequencies j/p ± 1/q, so that the season changes with a longer one. All of them
+// include the constant. The constant, and powers that several terms contain, count once. Empty text means zero.
 // Errors are [*ParseError].
 func Parse(text string, columns []string) (Expr, error) {
 	return parse(textform.Scanner{What: "mean", Text: text, Columns: columns})
@@ -130,14 +148,22 @@ type parser struct{ textform.Scanner }
 // term reads the arguments of a term of the given kind.
 func (p *parser) term(kind string) (t Summand, err error) {
 	t.Kind = kind
-	counted := kind == polyTerm || kind == bumpsTerm
+	counted := kind == polyTerm || kind == bumpsTerm || kind == seasonalTerm
 	switch opened := p.Accept('('); {
 	case !opened && counted:
-		return t, p.Fail(p.Pos, "%s needs %s, as in %s(3)", kind, countName(kind), kind)
+		return t, p.Fail(p.Pos, "%s needs %s, as in %s(%s)", kind, countNames[kind], kind, map[bool]string{true: "24, 3", false: "3"}[kind == seasonalTerm])
 	case !opened:
 		return t, nil
 	case kind == constantTerm:
 		return t, p.Fail(p.Pos-1, "%s has no arguments", kind)
+	}
+	if kind == seasonalTerm {
+		if t.Period, err = p.period(); err != nil {
+			return t, err
+		}
+		if err := p.Expect(','); err != nil {
+			return t, err
+		}
 	}
 	if counted {
 		if err := p.count(&t); err != nil || p.Accept(')') {
@@ -147,7 +173,20 @@ func (p *parser) term(kind string) (t Summand, err error) {
 			return t, err
 		}
 	}
-	if word, start := p.Word(); word != "dims" {
+	word, start := p.Word()
+	if kind == seasonalTerm && word == "by" {
+		if err := p.Expect('='); err != nil {
+			return t, err
+		}
+		if t.By, err = p.period(); err != nil || p.Accept(')') {
+			return t, err
+		}
+		if err := p.Expect(','); err != nil {
+			return t, err
+		}
+		word, start = p.Word()
+	}
+	if word != "dims" {
 		return t, p.Fail(start, "expected dims=COLUMN or dims=[COLUMN, …]")
 	}
 	if t.Dims, err = p.Dims(); err != nil {
@@ -156,21 +195,26 @@ func (p *parser) term(kind string) (t Summand, err error) {
 	return t, p.Expect(')')
 }
 
-func countName(kind string) string {
-	if kind == polyTerm {
-		return "a degree"
-	}
-	return "the number of bumps per column"
-}
+// countNames say what a term counts, and mostCounted how many it may have.
+var (
+	countNames  = map[string]string{polyTerm: "a degree", bumpsTerm: "the number of bumps per column", seasonalTerm: "a period and the number of harmonics"}
+	mostCounted = map[string]int{polyTerm: maxDegree, bumpsTerm: maxBumps, seasonalTerm: maxHarmonics}
+)
 
 func (p *parser) count(t *Summand) (err error) {
-	limit := maxBumps
-	if t.Kind == polyTerm {
-		limit = maxDegree
-	}
 	text, start := p.Value()
-	if t.Count, err = strconv.Atoi(text); err != nil || t.Count < 1 || t.Count > limit {
-		return p.Fail(start, "%s needs %s from 1 to %d", t.Kind, countName(t.Kind), limit)
+	most := mostCounted[t.Kind]
+	if t.Count, err = strconv.Atoi(text); err != nil || t.Count < 1 || t.Count > most {
+		return p.Fail(start, "%s needs %s from 1 to %d", t.Kind, strings.TrimPrefix(countNames[t.Kind], "a period and "), most)
 	}
 	return nil
+}
+
+// period reads a period.
+func (p *parser) period() (v float64, err error) {
+	text, start := p.Value()
+	if v, err = strconv.ParseFloat(text, 64); err != nil || !(v > 0) || math.IsInf(v, 0) {
+		return 0, p.Fail(start, "a season needs a period, a positive number in units of its column")
+	}
+	return v, nil
 }

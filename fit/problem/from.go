@@ -41,7 +41,7 @@ func (o *resolved) fromModel() (err error) {
 	if o.Auto() {
 		o.Kernel = m.KernelText()
 	}
-	if o.autoMean() {
+	if o.AutoMean() {
 		if o.Mean, err = m.Mean.Named(m.FeatureNames); err != nil {
 			return OptionErrorf("from", "", "the mean function of the model: %v", err)
 		}

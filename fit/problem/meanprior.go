@@ -69,7 +69,7 @@ func (o *resolved) withMeanPrior(s *Sample) error {
 	case o.MeanFit != MeanAuto:
 		return wrong("coefficients with a prior are integrated out: leave out option mean-fit")
 	}
-	basis, err := o.mean.Basis(s.Points, s.Columns)
+	basis, err := basisOf(o.mean, s)
 	if err != nil {
 		return OptionErrorf("mean", o.mean.Text(s.Features), "%v", s.named(err))
 	}
@@ -127,6 +127,12 @@ func basisTerms(basis mean.Basis) (terms []string) {
 		terms = append(terms, "linear(dims=["+strings.Join(linear, ", ")+"])")
 	}
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	product := func(f mean.Function, format string) string {
+		at := func(variable string) string {
+			return fmt.Sprintf(format, variable, number(f.Centre), number(f.Width))
+		}
+		return fmt.Sprintf("formula(%s*%s, dims=%d)", at("x"), at("y"), f.Label)
+	}
 	for _, f := range basis {
 		switch f.Group {
 		case mean.Constant:
@@ -135,10 +141,11 @@ func basisTerms(basis mean.Basis) (terms []string) {
 			power := slices.Repeat([]string{fmt.Sprintf("linear(dims=%d)", f.Label)}, f.Index)
 			terms = append(terms, strings.Join(power, "*"))
 		case mean.Bump:
-			bump := func(variable string) string {
-				return fmt.Sprintf("exp(-((%s - (%s))/%s)^2/2)", variable, number(f.Centre), number(f.Width))
-			}
-			terms = append(terms, fmt.Sprintf("formula(%s*%s, dims=%d)", bump("x"), bump("y"), f.Label))
+			terms = append(terms, product(f, "exp(-((%s - (%s))/%s)^2/2)"))
+		case mean.Cosine:
+			terms = append(terms, product(f, "cos(2*pi*(%s - (%s))/%s)"))
+		case mean.Sine:
+			terms = append(terms, product(f, "sin(2*pi*(%s - (%s))/%s)"))
 		}
 	}
 	return terms

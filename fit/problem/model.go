@@ -82,12 +82,18 @@ func (m *Model) addMean(s *Sample, how MeanFit, names []string) (err error) {
 	return nil
 }
 
+// basisOf returns the basis of a mean function on a sample, in scaled units.
+func basisOf(e mean.Expr, s *Sample) (mean.Basis, error) {
+	basis, err := e.Basis(s.Points, s.Columns)
+	return basis.Standardized(s.Scalings[0].XMean, s.Scalings[0].XScale), err
+}
+
 // determined returns the basis of a mean function, whose coefficients the rows of a sample determine. Errors include
 // [*mean.RankError].
 func determined(e mean.Expr, s *Sample) (mean.Basis, error) {
-	basis, err := e.Basis(s.Points, s.Columns)
+	basis, err := basisOf(e, s)
 	if err == nil {
-		err = basis.CheckRank(basis.Evaluate(s.Points))
+		err = basis.Determined(s.Points)
 	}
 	return basis, err
 }
@@ -103,7 +109,7 @@ const rowsByCoefficient, moreRows = 4, 2
 // give a mean or there are too few rows for a linear one. Fewer do if it is exact: it leaves only rounding of the
 // targets.
 func LinearMean(o Options, s *Sample) (text string, without []string, exact bool) {
-	if !o.autoMean() {
+	if !o.AutoMean() {
 		return "", nil, false
 	}
 	dims := slices.Clone(s.Columns)
@@ -151,7 +157,7 @@ func (m *Model) namedCoefficient(s *Sample, names []string) string {
 // DeterminedBy reports whether a sample's rows determine the coefficients of a mean
 // found by least squares. Too few rows may not.
 func (m *Model) DeterminedBy(s *Sample) bool {
-	return m.MeanFree || m.Basis.CheckRank(m.Basis.Evaluate(s.Points)) == nil
+	return m.MeanFree || m.Basis.Determined(s.Points) == nil
 }
 
 // TargetVariance returns the variance that kernel and noise have to explain, in scaled units, as

@@ -175,8 +175,8 @@ const (
 // Auto reports whether the fit chooses the kernel.
 func (o Options) Auto() bool { return o.Kernel == "" || o.Kernel == AutoKernel }
 
-// autoMean reports whether the fit may choose the mean function.
-func (o Options) autoMean() bool { return o.Mean == "" || o.Mean == AutoMean }
+// AutoMean reports whether the fit may choose the mean function.
+func (o Options) AutoMean() bool { return o.Mean == "" || o.Mean == AutoMean }
 
 // Events are the functions that a job calls while it computes. Each may be nil. They do not
 // change the result, except for a fallback device.

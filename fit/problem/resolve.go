@@ -80,7 +80,7 @@ func (o Options) parser(columns []string) kernel.Parser {
 
 // meanText returns the text form of the mean function if nothing is chosen.
 func (o Options) meanText() string {
-	if o.autoMean() {
+	if o.AutoMean() {
 		return DefaultMean
 	}
 	return o.Mean

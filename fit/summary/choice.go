@@ -17,6 +17,8 @@ type ModelChoice struct {
 	// TooLarge lists the kernels that were not compared, because on all rows they need more memory than
 	// is free.
 	TooLarge []string `json:"too_large,omitempty"`
+	// TooDear lists kernels that were not compared, because for this series they cost more than twenty times as much as others.
+	TooDear []string `json:"too_dear,omitempty"`
 }
 
 // ChosenModel is a model that a choice compared.
@@ -34,22 +36,37 @@ type ChosenModel struct {
 // shownModels is the number of other models in a sentence.
 const shownModels = 3
 
+// meanText names what a mean has besides a constant.
+func meanText(mean string) string {
+	var parts []string
+	if strings.HasPrefix(mean, "linear") {
+		parts = append(parts, "a linear mean")
+	}
+	switch {
+	case strings.Contains(mean, "by="):
+		parts = append(parts, "changing seasons")
+	case strings.Contains(mean, "seasonal("):
+		parts = append(parts, "seasons")
+	}
+	if parts == nil {
+		return ""
+	}
+	return " with " + strings.Join(parts, " and ")
+}
+
 // Text returns what was chosen, what it beat and by how much.
 func (c *ModelChoice) Text() string {
 	text := fmt.Sprintf("the lowest BIC of %d models, tuned on %d rows", len(c.Models), c.Rows)
 	var others []string
 	for i, m := range c.Models {
-		linear := ""
-		if strings.HasPrefix(m.Mean, "linear") {
-			linear = " with a linear mean"
-		}
+		mean := meanText(m.Mean)
 		if i == 0 {
-			if linear != "" {
-				text += ", is this kernel" + linear
+			if mean != "" {
+				text += ", is this kernel" + mean
 			}
 			continue
 		}
-		others = append(others, fmt.Sprintf("%s%s (+%.1f)", m.Kernel, linear, m.BIC-c.Models[0].BIC))
+		others = append(others, fmt.Sprintf("%s%s (+%.1f)", m.Kernel, mean, m.BIC-c.Models[0].BIC))
 	}
 	if more := len(others) - shownModels; more > 0 {
 		others = append(others[:shownModels], fmt.Sprintf("%d more", more))
@@ -62,6 +79,9 @@ func (c *ModelChoice) Text() string {
 	}
 	if c.TooLarge != nil {
 		text += "; not compared, because they need too much memory on all rows: " + strings.Join(c.TooLarge, ", ")
+	}
+	if c.TooDear != nil {
+		text += "; not compared, because they take more than twenty times as long on this series: " + strings.Join(c.TooDear, ", ")
 	}
 	return text
 }

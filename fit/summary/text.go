@@ -27,7 +27,7 @@ var (
 	reportText = textform.Template(reportTemplate, template.FuncMap{
 		"criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "label": problem.ObjectiveLabel, "likelyModes": likelyModes, "lines": lines, "minimizes": minimizes,
 		"optimaParameters": OptimaParameters, "optimaTable": OptimaTable, "parameterTable": ParameterTable, "pathTable": PathTable, "relevanceTable": RelevanceTable,
-		"scoreLines": scoreLines, "scores": scoreText, "state": StateText, "status": StatusText, "under": under, "withoutPrior": withoutPrior,
+		"scoreLines": scoreLines, "scores": scoreText, "single": single, "state": StateText, "status": StatusText, "under": under, "waves": waves, "withoutPrior": withoutPrior,
 	})
 	profileText = textform.Template(profileTemplate, template.FuncMap{
 		"label": problem.ObjectiveLabel, "last": func(values []float64) float64 { return values[len(values)-1] }, "minima": minima,

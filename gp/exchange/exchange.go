@@ -225,7 +225,7 @@ func exportedMean(m *gp.Model) exportMean {
 			b.Column = nil
 		case mean.Power:
 			b.Power = f.Index
-		case mean.Bump:
+		case mean.Bump, mean.Cosine, mean.Sine:
 			b.Centre, b.Width = &f.Centre, &f.Width
 		}
 		out.Basis = append(out.Basis, b)

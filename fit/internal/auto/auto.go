@@ -71,7 +71,9 @@ type chooser struct {
 	job    *tuning.Job // whose kernel is chosen
 	sample *problem.Sample
 	log    *journal.Journal
-	begun  int // models, each of which has a part of the log
+	series bool // the rows are a series
+	values int  // the most of each model; 0 for all that it needs
+	begun  int  // models, each of which has a part of the log
 	tried  []*tuned
 	best   *tuned // nil until a model is tuned
 	report summary.ModelChoice
@@ -91,9 +93,9 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 		report = nil // nothing was compared
 	}
 	whole := c.sample.N() == c.job.N()
-	if chosen := c.best; whole && (chosen == c.tried[0] || interrupted != nil) {
+	if chosen := c.best; whole && (chosen == c.tried[0] || c.series && chosen.result.Status.Converged() || interrupted != nil) {
 		tuning.Rebind(w, chosen.job)
-		count(chosen.result, c.tried, chosen, whole)
+		c.count(chosen.result, chosen)
 		return chosen.result, report, interrupted
 	}
 	job, err := c.with(c.best.Kernel, c.best.Mean, c.best.values(), c.job.Sample)
@@ -102,13 +104,16 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 	}
 	tuning.Rebind(w, job)
 	settings := job.Settings(w.Backends[0])
+	if c.series {
+		settings.Coarse, settings.Restarts = hyperopt.CoarseOff, 0
+	}
 	if interrupted != nil {
 		result, err := once(ctx, w, settings)
 		return result, report, cmp.Or(err, interrupted)
 	}
 	result, err := hyperopt.Tune(ctx, w, settings, log)
 	if result != nil {
-		count(result, c.tried, nil, whole)
+		c.count(result, nil)
 	}
 	return result, report, err
 }
@@ -138,13 +143,13 @@ func Choose(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*su
 }
 
 // count adds the evaluations of all models but one to a result.
-func count(r *hyperopt.Result, tried []*tuned, but *tuned, whole bool) {
-	for _, m := range tried {
+func (c *chooser) count(r *hyperopt.Result, but *tuned) {
+	for _, m := range c.tried {
 		if m == but {
 			continue
 		}
 		r.Total.Add(m.result.Total)
-		if whole {
+		if m.job.N() == c.job.N() {
 			r.FullSize.Add(m.result.FullSize)
 		}
 	}
@@ -153,6 +158,10 @@ func count(r *hyperopt.Result, tried []*tuned, but *tuned, whole bool) {
 // newChooser returns a choice on the rows of the job of w, or on some of them.
 func newChooser(ctx context.Context, w *tuning.Workplace, log *journal.Journal) *chooser {
 	c := &chooser{ctx: ctx, w: w, job: w.Job, log: log, sample: w.Job.Sample}
+	if c.series = c.isSeries(); c.series {
+		c.report.Rows = c.sample.N()
+		return c
+	}
 	if n := w.Rows(); n > wholeRows {
 		c.sample = c.sample.WithRows(matrixrows.DrawRows(n, min(mostRows, max(leastRows, n/4)), c.job.Options.Settings.Seed, 1))
 	}
@@ -166,6 +175,9 @@ func (c *chooser) all() error {
 	defer func() {
 		slices.SortStableFunc(c.report.Models, func(a, b summary.ChosenModel) int { return cmp.Compare(a.BIC, b.BIC) })
 	}()
+	if c.series {
+		return c.allOfSeries()
+	}
 	mean := c.job.Options.Mean
 	linear, leftOut, exact := problem.LinearMean(c.job.Options, c.sample)
 	if c.report.LeftOut = leftOut; exact { // no kernel has anything to explain
@@ -201,10 +213,12 @@ func (c *chooser) all() error {
 			return err
 		}
 	}
-	if linear == "" {
-		return nil
+	if linear != "" {
+		if err := c.try(c.best.Kernel, linear, c.best.values()); err != nil {
+			return err
+		}
 	}
-	return c.try(c.best.Kernel, linear, c.best.values())
+	return c.shortSeries()
 }
 
 // fewRows reports whether the rows of the table are few for the parameters of the best model.
@@ -230,6 +244,7 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 	if start != nil {
 		settings.Coarse, settings.Restarts = hyperopt.CoarseOff, 0
 	}
+	settings.MaxEvaluations = cmp.Or(settings.MaxEvaluations, c.values)
 	m := &tuned{job: job}
 	m.result, err = hyperopt.Tune(c.ctx, c.w, settings, c.log.Part(name))
 	undefined, ok := descent.Undefined(err)

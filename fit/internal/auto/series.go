@@ -1,0 +1,287 @@
+package auto
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/fit/internal/spectrum"
+	"gpfit/fit/problem"
+)
+
+// dearer is how many times the cheapest plan for a series a model may cost.
+const dearer = 20
+
+// The rows on which a series compares kernels first, the last ones; the evaluations of a model there; the models
+// that go on to all rows, and how far above the best, in BIC, they may be; and their evaluations.
+const (
+	windowRows          = 9000
+	windowValues        = 25
+	onAllRows, nearBest = 2, 200
+	seriesValues        = 8
+)
+
+// seriesKernels explain what the seasons of a series leave. A filter computes with each of them. They are compared in this
+// order, and then the best with each of slow, whose lengthscale begins at slowShare of the range.
+var (
+	seriesKernels = []string{"matern12", "matern32", "matern52"}
+	slow          = []string{"matern12", "matern32"}
+)
+
+const firstSteps, slowShare = 20, 0.1
+
+// wave is a cycle that drifts; its lengthscale begins at some turns.
+const wave, waveTurns = "matern32*cosine", 5
+
+// Constants of means with seasons: the harmonics of a year that the calendar gives; the harmonics that may change with a season so
+// many times longer; the turns of all seasons from which a line stands beside them; how near periods of two targets are one; the rows for each coefficient; and the
+// products of rows and squared numbers of coefficients that a value may take.
+const (
+	yearHarmonics    = 2
+	changing, longer = 3, 3
+	turnsOfLine      = 2
+	sameSeason       = 0.01
+	rowsByWave       = 10
+	mostProducts     = 2.5e9
+)
+
+// isSeries reports whether the rows are a series for which a filter is far cheaper than matrices of all rows.
+func (c *chooser) isSeries() bool {
+	if c.job.Sample.D() != 1 || c.job.N() <= wholeRows || c.job.Experts != nil {
+		return false
+	}
+	costs := make([]float64, 2)
+	for i, kernel := range []string{seriesKernels[0], "rbf"} {
+		job, err := c.with(kernel, c.job.Options.Mean, nil, c.job.Sample)
+		if err != nil {
+			return false
+		}
+		costs[i] = job.Plan(c.w.Backends[0]).FlopsGradient
+	}
+	return dearer*costs[0] < costs[1]
+}
+
+// allOfSeries compares models of a series: kernels on the last rows, and then the best of them and other means on all rows. Random rows
+// would hide what neighbours say of each other, and the last rows say little of a season as long as they.
+func (c *chooser) allOfSeries() error {
+	c.report.TooDear = singles[len(singles)-1:]
+	seasons := newSeasonal(c)
+	all := c.sample
+	c.sample, c.values = lastRows(c, windowRows), windowValues
+	mean := seasons.mean(false, false)
+	for _, kernel := range seriesKernels {
+		if err := c.try(kernel, mean, map[string]float64{"lengthscale": firstSteps * seasons.step}); err != nil {
+			return err
+		}
+	}
+	short := c.best
+	for _, kernel := range slow {
+		if err := c.try(short.Kernel+" + "+kernel, mean, withSlow(short.values(), seasons.step*float64(c.job.N()))); err != nil {
+			return err
+		}
+	}
+	if seasons.cycle > 0 {
+		if err := c.try(c.best.Kernel+" + "+wave, mean, withWave(c.best.values(), seasons.cycle)); err != nil {
+			return err
+		}
+	}
+	if seasons.seasons != nil {
+		if err := c.try(short.Kernel, problem.DefaultMean, map[string]float64{}); err != nil {
+			return err
+		}
+		if c.best.Mean == problem.DefaultMean {
+			seasons.seasons = nil
+		}
+	}
+	near := slices.DeleteFunc(slices.Clone(c.tried), func(m *tuned) bool { return m.BIC > c.best.BIC+nearBest })
+	slices.SortStableFunc(near, func(a, b *tuned) int { return cmp.Compare(a.BIC, b.BIC) })
+	if c.sample != all {
+		c.sample, c.values, c.best, c.report.Models, c.report.Rows = all, seriesValues, nil, nil, all.N()
+		for _, m := range near[:min(len(near), onAllRows)] {
+			if err := c.try(m.Kernel, m.Mean, m.values()); err != nil {
+				return err
+			}
+		}
+	}
+	return c.otherMeans(seasons)
+}
+
+// shortSeries compares with the models of any table those of a series with few rows, if it has seasons.
+func (c *chooser) shortSeries() error {
+	if c.job.Sample.D() != 1 {
+		return nil
+	}
+	seasons := newSeasonal(c)
+	if err := c.try(seriesKernels[0], c.job.Options.Mean, map[string]float64{}); err != nil || seasons.seasons == nil {
+		return err
+	}
+	for _, line := range []bool{false, true} {
+		mean := seasons.mean(false, line)
+		for _, kernel := range seriesKernels[:2] {
+			if mean == "" {
+				continue
+			}
+			if err := c.try(kernel, mean, map[string]float64{}); err != nil {
+				return err
+			}
+		}
+	}
+	if strings.Contains(c.best.Mean, "seasonal") {
+		return c.otherMeans(seasons)
+	}
+	return nil
+}
+
+// otherMeans tries for the best kernel a season that changes with a longer one, and then a line.
+func (c *chooser) otherMeans(s *seasonal) error {
+	changing := false
+	if mean := s.mean(true, false); mean != "" {
+		before := c.best
+		if err := c.try(c.best.Kernel, mean, c.best.values()); err != nil {
+			return err
+		}
+		changing = c.best != before
+	}
+	if mean := s.mean(changing, true); mean != "" {
+		return c.try(c.best.Kernel, mean, c.best.values())
+	}
+	return nil
+}
+
+// lastRows returns at most some rows of the sample, the last ones of its only column.
+func lastRows(c *chooser, most int) *problem.Sample {
+	n := c.job.N()
+	if n <= most {
+		return c.job.Sample
+	}
+	order := make([]int, n)
+	floats.ArgsortStable(slices.Clone(c.job.Sample.Points.Column(0)), order)
+	return c.job.Sample.WithRows(order[n-most:])
+}
+
+// withSlow returns start values of a kernel plus a slow one from the optimum of the former.
+func withSlow(values map[string]float64, length float64) map[string]float64 {
+	out := map[string]float64{}
+	for name, v := range values {
+		switch {
+		case strings.HasPrefix(name, "signal_variance"):
+			out["k1."+name], out["k2."+name] = v, roughShare*v
+		case strings.HasPrefix(name, "lengthscale"):
+			out["k1."+name], out["k2."+name] = v, slowShare*length
+		default:
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// withWave returns start values of a kernel plus a wave from the optimum of the former, which may be a sum.
+func withWave(values map[string]float64, period float64) map[string]float64 {
+	out, parts, variance := map[string]float64{}, 1, 0.
+	for name := range values {
+		if strings.HasPrefix(name, "k2.") {
+			parts = 2
+		}
+	}
+	for name, v := range values {
+		if strings.Contains(name, "signal_variance") {
+			variance = max(variance, v)
+		}
+		if parts == 1 && (strings.HasPrefix(name, "signal_variance") || strings.HasPrefix(name, "lengthscale")) {
+			name = "k1." + name
+		}
+		out[name] = v
+	}
+	prefix := fmt.Sprintf("k%d.", parts+1)
+	out[prefix+"signal_variance"], out[prefix+"k1.lengthscale"], out[prefix+"k2.period"] = variance, waveTurns*period, period
+	return out
+}
+
+// seasonal writes the means of a series.
+type seasonal struct {
+	seasons []spectrum.Season
+	given   string  // the mean of the options; "" if the fit may choose it
+	step    float64 // the mean step between rows, in scaled units
+	cycle   float64 // the period of the strongest cycle, in scaled units; 0 if there is none
+	most    int     // harmonics of all seasons
+}
+
+func newSeasonal(c *chooser) *seasonal {
+	s, x := c.job.Sample, c.job.Sample.Points.Column(0)
+	n := float64(s.N())
+	out := &seasonal{step: (floats.Max(x) - floats.Min(x)) / (n - 1), most: int(min(n/rowsByWave, math.Sqrt(mostProducts/n)) / 2)}
+	if !c.job.Options.AutoMean() {
+		out.given = c.job.Options.Mean
+	}
+	for y := range slices.Chunk(s.Targets, s.N()) {
+		for _, season := range spectrum.Seasons(s.X, y) {
+			known := func(o spectrum.Season) bool { return math.Abs(o.Steps/season.Steps-1) < sameSeason }
+			if season.Cycle {
+				out.cycle = cmp.Or(out.cycle, season.Period/s.Scalings[0].XScale[0])
+			} else if out.given == "" && !slices.ContainsFunc(out.seasons, known) {
+				out.seasons = append(out.seasons, season)
+			}
+		}
+	}
+	return out
+}
+
+// mean returns the text of a mean with all seasons, on a line or not. It is empty if the options give the mean and another one is
+// asked for: if no season could change with a longer one, or if a line beside the longest season would follow its slope.
+func (s *seasonal) mean(changes, line bool) string {
+	if s.given != "" {
+		if changes || line {
+			return ""
+		}
+		return s.given
+	}
+	text := problem.DefaultMean
+	if line {
+		text = "linear"
+	}
+	left := s.most
+	add := func(period float64, harmonics int, by string) {
+		if harmonics = min(harmonics, left); harmonics > 0 {
+			text += fmt.Sprintf(" + seasonal(%v, %d%s)", period, harmonics, by)
+			left -= harmonics
+		}
+	}
+	var short, long spectrum.Season // whose periods are the shortest and the longest
+	parts := 0
+	for _, season := range s.seasons {
+		if line && season.Turns < turnsOfLine {
+			return ""
+		}
+		k := season.Strongest()
+		part := season // of which the strongest line is the first harmonic
+		part.Period, part.Steps = season.Period/float64(k), season.Steps/float64(k)
+		harmonics := yearHarmonics
+		if !season.Known {
+			harmonics = season.Harmonics(k, false) / k
+		}
+		harmonics = min(harmonics, below(part.Steps))
+		if add(part.Period, harmonics, ""); short.Steps == 0 || part.Steps < short.Steps {
+			short, parts = part, harmonics
+		}
+		if k > 1 {
+			add(season.Period, min(season.Harmonics(k, true), below(season.Steps)), "")
+		}
+		if season.Steps > long.Steps {
+			long = season
+		}
+	}
+	if changes {
+		if long.Steps < longer*short.Steps || len(s.seasons) == 0 {
+			return ""
+		}
+		add(short.Period, min(parts, changing), fmt.Sprintf(", by=%v", long.Period))
+	}
+	return text
+}
+
+// below returns the largest number of harmonics of a period in steps whose waves all differ on the rows.
+func below(steps float64) int { return int(math.Ceil(steps/2)) - 1 }

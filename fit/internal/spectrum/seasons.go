@@ -1,0 +1,246 @@
+package spectrum
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/stat"
+)
+
+// A Season is a period of a series in units of its column.
+type Season struct {
+	Period float64
+	// Steps is the period in steps between rows, and Turns counts it over the series.
+	Steps, Turns float64
+	// Cycle says that the period is no whole number of steps and that no calendar has it: such a wave usually drifts.
+	Cycle bool
+	// Known says that the calendar gives the season, and not a line.
+	Known bool
+	lines []member
+}
+
+// Harmonics returns the highest harmonic among the multiples of some number, without which less than a small share of the power of
+// these multiples is left, or of all others; 0 if there is none. Strongest is the number of the strongest line.
+func (s *Season) Harmonics(of int, others bool) (highest int) {
+	total, beyond := 0.0, 0.0
+	counts := func(l member) bool { return l.harmonic%of == 0 != others }
+	for _, l := range s.lines {
+		if counts(l) {
+			total += l.power
+		}
+	}
+	for _, l := range slices.Backward(s.lines) {
+		if counts(l) {
+			if beyond += l.power; beyond > weakLines*total {
+				return l.harmonic
+			}
+		}
+	}
+	return 0
+}
+
+// Strongest returns the number of the strongest line among the harmonics, 1 if the calendar gives the season.
+func (s *Season) Strongest() int {
+	if s.Known {
+		return 1
+	}
+	return slices.MaxFunc(s.lines, func(a, b member) int { return cmp.Compare(a.power, b.power) }).harmonic
+}
+
+// line is a line of a spectrum: its frequency in turns a step, the square of its amplitude and its ratio to the background.
+type line struct{ frequency, power, ratio float64 }
+
+// member is a line as a harmonic of a season.
+type member struct {
+	line
+	harmonic int
+}
+
+// Constants of lines: the probability of one of noise in a whole series, the margin above its threshold for the taper, and how
+// wide the bands of the background are, as a ratio of frequencies and in frequencies of the series.
+const (
+	falseLine, taperMargin = 0.01, 1.25
+	bandRatio, bandWidth   = 1.25, 16
+)
+
+// mostHoles bounds the steps of a series over its rows, and weakLines is the share of the power of lines that a season may lack.
+const mostHoles, weakLines = 16, 0.002
+
+// Seasons returns the seasons of targets along a regular column, the strongest first, from all of its rows. It takes the lines of a
+// tapered periodogram that stand out of the median of their neighbourhood, and joins those that are harmonics of one period. A
+// column that is not regular has none.
+func Seasons(column, targets []float64) []Season {
+	if !Regular(column) {
+		return nil
+	}
+	values, step := onGrid(column, targets)
+	if values == nil {
+		return nil
+	}
+	n := float64(len(values))
+	var out []Season
+	for _, f := range families(lines(values), len(values)) {
+		steps, whole := f.rounded(n)
+		out = append(out, Season{Period: rounded(steps * step), Steps: steps, Turns: n / steps, Cycle: !whole, lines: f.members})
+	}
+	return withCalendar(out, step, n)
+}
+
+// rounded returns a period without the digits that the steps of a column do not have, such as those of months in years.
+func rounded(v float64) float64 {
+	out, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 7, 64), 64)
+	return out
+}
+
+// onGrid returns the targets at the multiples of the usual step, as means if there are several and NaN if there is none; nil
+// if most would be NaN.
+func onGrid(column, targets []float64) (values []float64, step float64) {
+	n, first := len(column), slices.Min(column)
+	times := slices.Compact(slices.Sorted(slices.Values(column)))
+	steps := make([]float64, len(times)-1)
+	for i := range steps {
+		steps[i] = times[i+1] - times[i]
+	}
+	slices.Sort(steps)
+	step = steps[len(steps)/4]
+	// The usual step of dates such as months varies: the mean over whole multiples is exact.
+	whole, sum := 0.0, 0.0
+	for _, s := range steps {
+		if k := math.Round(s / step); math.Abs(s/step-k) <= nearStep {
+			whole, sum = whole+k, sum+s
+		}
+	}
+	step = sum / whole
+	last := math.Round((times[len(times)-1] - first) / step)
+	if !(last < float64(mostHoles*n)) {
+		return nil, 0
+	}
+	values = make([]float64, int(last)+1)
+	counts := make([]float64, len(values))
+	for i, x := range column {
+		k := min(int(math.Round((x-first)/step)), len(values)-1)
+		values[k], counts[k] = values[k]+targets[i], counts[k]+1
+	}
+	for k, c := range counts {
+		values[k] /= c // NaN for none
+	}
+	return values, step
+}
+
+// lines returns the lines of a series, the strongest first. Values that are missing are NaN.
+func lines(y []float64) (out []line) {
+	n := len(y)
+	spectrum, squares, sum := tapered(y)
+	m := 2 * (len(spectrum) - 1) // even
+	ratio := overBackground(spectrum, n, m)
+	threshold := taperMargin * math.Log(float64(n)/2/falseLine)
+	var peaks []int
+	for i := firstFrequency(n, m); i < len(spectrum); i++ {
+		highest := spectrum[i] >= spectrum[i-1] && (i+1 == len(spectrum) || spectrum[i] >= spectrum[i+1])
+		if highest && ratio[i] > threshold {
+			peaks = append(peaks, i)
+		}
+	}
+	slices.SortStableFunc(peaks, func(a, b int) int { return cmp.Compare(spectrum[b], spectrum[a]) })
+	for _, i := range peaks {
+		f := (float64(i) + vertex(spectrum, i)) / float64(m)
+		if !slices.ContainsFunc(out, func(l line) bool { return math.Abs(l.frequency-f) <= 3/float64(n) }) {
+			out = append(out, line{f, 4 * spectrum[i] * squares / (sum * sum), ratio[i]})
+		}
+	}
+	return out
+}
+
+// vertex returns how far the highest point of the parabola through the logarithms of three powers is from the middle one.
+func vertex(power []float64, i int) float64 {
+	if i+1 == len(power) {
+		return 0
+	}
+	a, b, c := math.Log(power[i-1]), math.Log(power[i]), math.Log(power[i+1])
+	if curvature := a - 2*b + c; curvature < 0 {
+		return (a - c) / (2 * curvature)
+	}
+	return 0
+}
+
+// firstFrequency is the lowest one that counts, of 1.5 turns.
+func firstFrequency(n, m int) int { return int(math.Ceil(1.5 / float64(n) * float64(m))) }
+
+// tapered returns the power spectrum of a series without its line, with the taper of Hann and zeros to at least twice its length;
+// and the sums of the squares and of the values of the taper where the series has values.
+func tapered(y []float64) (power []float64, squares, sum float64) {
+	n := len(y)
+	var at, of []float64
+	for i, v := range y {
+		if !math.IsNaN(v) {
+			at, of = append(at, float64(i)), append(of, v)
+		}
+	}
+	offset, slope := stat.LinearRegression(at, of, nil, false)
+	m := fastLength(2 * n)
+	padded := make([]float64, m)
+	for k, i := range at {
+		s := math.Sin(math.Pi * (i + 0.5) / float64(n))
+		taper := s * s
+		padded[int(i)] = taper * (of[k] - offset - slope*i)
+		squares, sum = squares+taper*taper, sum+taper
+	}
+	coefficients := fourier.NewFFT(m).Coefficients(nil, padded)
+	power = make([]float64, len(coefficients))
+	for k, c := range coefficients {
+		power[k] = max((real(c)*real(c)+imag(c)*imag(c))/squares, math.SmallestNonzeroFloat64)
+	}
+	return power, squares, sum
+}
+
+// fastLength returns the smallest even number of at least n whose prime factors are 2, 3 and 5.
+func fastLength(n int) int {
+	for m := n + n%2; ; m += 2 {
+		rest := m
+		for _, p := range []int{2, 3, 5} {
+			for rest%p == 0 {
+				rest /= p
+			}
+		}
+		if rest == 1 {
+			return m
+		}
+	}
+}
+
+// overBackground divides a spectrum by its background: the median in bands, which lines do not move, between the bands linear in
+// the logarithms. A median of powers is log 2 of their mean. A spectrum of one band is that of a first-order autoregression.
+func overBackground(power []float64, n, m int) []float64 {
+	wide, last := float64(bandWidth*m)/float64(n), len(power)-1
+	var middles, levels []float64
+	for from := firstFrequency(n, m); from < last; {
+		to := last
+		if float64(last-from) > 1.5*wide {
+			to = min(last, int(max(bandRatio*float64(from), float64(from)+wide)))
+		}
+		band := slices.Sorted(slices.Values(power[from : to+1]))
+		middles = append(middles, math.Log(float64(from+to)/2))
+		levels = append(levels, math.Log(stat.Quantile(0.5, stat.LinInterp, band, nil)/math.Ln2))
+		from = to
+	}
+	out := slices.Clone(power)
+	for i := range out {
+		at := math.Log(max(float64(i), 1))
+		k, _ := slices.BinarySearch(middles, at)
+		switch {
+		case len(middles) == 0:
+			return make([]float64, len(power))
+		case k == 0:
+			out[i] /= math.Exp(levels[0])
+		case k == len(middles):
+			out[i] /= math.Exp(levels[k-1])
+		default:
+			share := (at - middles[k-1]) / (middles[k] - middles[k-1])
+			out[i] /= math.Exp(levels[k-1] + share*(levels[k]-levels[k-1]))
+		}
+	}
+	return out
+}

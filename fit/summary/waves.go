@@ -1,0 +1,50 @@
+package summary
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// shownWaves is the number of waves that a text names.
+const shownWaves = 6
+
+// single returns the coefficients that are not of waves, of which a season can have many.
+func single(all []Coefficient) []Coefficient {
+	return slices.DeleteFunc(slices.Clone(all), func(c Coefficient) bool { return c.Period != nil })
+}
+
+// waves names the waves of a mean with the largest amplitudes, in original units; "" without waves.
+func waves(all []Coefficient) string {
+	type wave struct {
+		name              string // without the cosine or sine
+		period, amplitude float64
+	}
+	var found []wave
+	for _, c := range all {
+		if c.Period == nil {
+			continue
+		}
+		_, name, _ := strings.Cut(c.Name, "[")
+		k := slices.IndexFunc(found, func(w wave) bool { return w.name == name })
+		if k < 0 {
+			k, found = len(found), append(found, wave{name: name, period: *c.Period})
+		}
+		found[k].amplitude = math.Hypot(found[k].amplitude, c.OriginalUnits)
+	}
+	slices.SortStableFunc(found, func(a, b wave) int { return cmp.Compare(b.amplitude, a.amplitude) })
+	var texts []string
+	for _, w := range found[:min(len(found), shownWaves)] {
+		texts = append(texts, fmt.Sprintf("%.5g with amplitude %.4g", w.period, w.amplitude))
+	}
+	if texts == nil {
+		return ""
+	}
+	text := "periods " + strings.Join(texts, ", ")
+	if more := len(found) - shownWaves; more > 0 {
+		text += fmt.Sprintf(", and %d weaker ones (option json lists the coefficients)", more)
+	}
+	return text
+}
