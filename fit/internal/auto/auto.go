@@ -175,13 +175,13 @@ func (c *chooser) all() error {
 	defer func() {
 		slices.SortStableFunc(c.report.Models, func(a, b summary.ChosenModel) int { return cmp.Compare(a.BIC, b.BIC) })
 	}()
-	if c.series {
-		return c.allOfSeries()
-	}
 	mean := c.job.Options.Mean
 	linear, leftOut, exact := problem.LinearMean(c.job.Options, c.sample)
 	if c.report.LeftOut = leftOut; exact { // no kernel has anything to explain
 		return c.try(singles[0], linear, nil)
+	}
+	if c.series {
+		return c.allOfSeries()
 	}
 	for _, kernel := range singles {
 		if fewRows(c) {

@@ -28,7 +28,7 @@ const (
 // seriesKernels explain what the seasons of a series leave. A filter computes with each of them. They are compared in this
 // order, and then the best with each of slow, whose lengthscale begins at slowShare of the range.
 var (
-	seriesKernels = []string{"matern12", "matern32", "matern52"}
+	seriesKernels = []string{"matern12", "matern32", "matern52", "matern(4.5)"}
 	slow          = []string{"matern12", "matern32"}
 )
 
@@ -38,13 +38,15 @@ const firstSteps, slowShare = 20, 0.1
 const wave, waveTurns = "matern32*cosine", 5
 
 // Constants of means with seasons: the harmonics of a year that the calendar gives; the harmonics that may change with a season so
-// many times longer; the turns of all seasons from which a line stands beside them; how near periods of two targets are one; the rows for each coefficient; and the
+// many times longer; the turns of all seasons from which a line stands beside them; how near periods of two targets are one; the turns of the
+// clearest wave of an irregular column that is tried as a cycle; the rows for each coefficient; and the
 // products of rows and squared numbers of coefficients that a value may take.
 const (
 	yearHarmonics    = 2
 	changing, longer = 3, 3
 	turnsOfLine      = 2
 	sameSeason       = 0.01
+	turnsOfCycle     = 3
 	rowsByWave       = 10
 	mostProducts     = 2.5e9
 )
@@ -226,6 +228,9 @@ func newSeasonal(c *chooser) *seasonal {
 				out.seasons = append(out.seasons, season)
 			}
 		}
+	}
+	if period, _ := spectrum.Clearest(s.Points, s.Targets, 0); out.cycle == 0 && len(out.seasons) == 0 && turnsOfCycle*period < floats.Max(x)-floats.Min(x) {
+		out.cycle = period
 	}
 	return out
 }
