@@ -160,6 +160,9 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 // grouped holds functions by their group.
 type grouped map[string]Basis
 
+// samePeriod is how near periods are one, with the same name.
+const samePeriod = 1e-7
+
 // addWaves adds the waves of a season that the column does not have yet: harmonics of several seasons can agree.
 func (g grouped) addWaves(t Summand, column, label int) {
 	sides := []float64{0}
@@ -177,7 +180,7 @@ func (g grouped) addWaves(t Summand, column, label int) {
 			}
 			for _, group := range []string{Cosine, Sine} {
 				f := Function{Group: group, Column: column, Label: label, Width: 1 / frequency, Period: 1 / frequency}
-				if !slices.ContainsFunc(g[group], func(o Function) bool { return o.Name() == f.Name() }) {
+				if !slices.ContainsFunc(g[group], func(o Function) bool { return o.Column == column && math.Abs(o.Period-f.Period) < samePeriod*f.Period }) {
 					g[group] = append(g[group], f)
 				}
 			}

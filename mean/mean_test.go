@@ -81,7 +81,7 @@ func TestParseErrors(t *testing.T) {
 // into the text, that an expression prints as text that reads back to an equal one,
 // and that its functions are finite and as many as stated.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"linear + bumps(5, dims=0)", "poly(2, dims=[1,3])", "zero", "constant + ", "\"a\" /* */ 'b'", "poly(0x2)", "bumps(1000)+bumps(999)", "poly(10)+linear", `linear(dims=temp) + poly(2, dims=["1", 1])`} {
+	for _, text := range []string{"linear + bumps(5, dims=0)", "poly(2, dims=[1,3])", "zero", "constant + ", "\"a\" /* */ 'b'", "poly(0x2)", "bumps(1000)+bumps(999)", "poly(10)+linear", "seasonal(24, 3, by=1e3, dims=1)", "seasonal(7,500)+seasonal(3.5,2)", `linear(dims=temp) + poly(2, dims=["1", 1])`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) { fuzzguard.Run(t, func() { checkParse(t, text) }) })

@@ -95,7 +95,9 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 	whole := c.sample.N() == c.job.N()
 	if chosen := c.best; whole && (chosen == c.tried[0] || c.series && chosen.result.Status.Converged() || interrupted != nil) {
 		tuning.Rebind(w, chosen.job)
-		c.count(chosen.result, chosen)
+		if c.count(chosen.result, chosen); interrupted != nil {
+			chosen.result.Status = descent.StatusCancelled
+		}
 		return chosen.result, report, interrupted
 	}
 	job, err := c.with(c.best.Kernel, c.best.Mean, c.best.values(), c.job.Sample)

@@ -37,12 +37,14 @@ const firstSteps, slowShare = 20, 0.1
 // wave is a cycle that drifts; its lengthscale begins at some turns.
 const wave, waveTurns = "matern32*cosine", 5
 
-// Constants of means with seasons: the harmonics of a year that the calendar gives; the harmonics that may change with a season so
+// Constants of means with seasons: the harmonics of a year that the calendar gives, and how many a season
+// such as a week of days can have so that it has all; the harmonics that may change with a season so
 // many times longer; the turns of all seasons from which a line stands beside them; how near periods of two targets are one; the turns of the
 // clearest wave of an irregular column that is tried as a cycle; the rows for each coefficient; and the
 // products of rows and squared numbers of coefficients that a value may take.
 const (
 	yearHarmonics    = 2
+	fewHarmonics     = 3
 	changing, longer = 3, 3
 	turnsOfLine      = 2
 	sameSeason       = 0.01
@@ -114,7 +116,7 @@ func (c *chooser) allOfSeries() error {
 
 // shortSeries compares with the models of any table those of a series with few rows, if it has seasons.
 func (c *chooser) shortSeries() error {
-	if c.job.Sample.D() != 1 {
+	if c.job.Sample.D() != 1 || c.sample != c.job.Sample {
 		return nil
 	}
 	seasons := newSeasonal(c)
@@ -268,7 +270,9 @@ func (s *seasonal) mean(changes, line bool) string {
 		if !season.Known {
 			harmonics = season.Harmonics(k, false) / k
 		}
-		harmonics = min(harmonics, below(part.Steps))
+		if harmonics = min(harmonics, below(part.Steps)); below(part.Steps) <= fewHarmonics {
+			harmonics = below(part.Steps)
+		}
 		if add(part.Period, harmonics, ""); short.Steps == 0 || part.Steps < short.Steps {
 			short, parts = part, harmonics
 		}

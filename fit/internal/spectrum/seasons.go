@@ -66,16 +66,16 @@ const (
 	bandRatio, bandWidth   = 1.25, 16
 )
 
+// leastPower stands for no power.
+const leastPower = 1e-300
+
 // mostHoles bounds the steps of a series over its rows, and weakLines is the share of the power of lines that a season may lack.
 const mostHoles, weakLines = 16, 0.002
 
-// Seasons returns the seasons of targets along a regular column, the strongest first, from all of its rows. It takes the lines of a
+// Seasons returns the seasons of targets along a column, the strongest first, from all of its rows. It takes the lines of a
 // tapered periodogram that stand out of the median of their neighbourhood, and joins those that are harmonics of one period. A
 // column that is not regular has none.
 func Seasons(column, targets []float64) []Season {
-	if !Regular(column) {
-		return nil
-	}
 	values, step := onGrid(column, targets)
 	if values == nil {
 		return nil
@@ -95,25 +95,14 @@ func rounded(v float64) float64 {
 	return out
 }
 
-// onGrid returns the targets at the multiples of the usual step, as means if there are several and NaN if there is none; nil
-// if most would be NaN.
+// onGrid returns the targets at the multiples of a step, as means if there are several and NaN if there is none; nil if the column has
+// no such step, or if most would be NaN.
 func onGrid(column, targets []float64) (values []float64, step float64) {
 	n, first := len(column), slices.Min(column)
 	times := slices.Compact(slices.Sorted(slices.Values(column)))
-	steps := make([]float64, len(times)-1)
-	for i := range steps {
-		steps[i] = times[i+1] - times[i]
+	if step = gridStep(times); step == 0 {
+		return nil, 0
 	}
-	slices.Sort(steps)
-	step = steps[len(steps)/4]
-	// The usual step of dates such as months varies: the mean over whole multiples is exact.
-	whole, sum := 0.0, 0.0
-	for _, s := range steps {
-		if k := math.Round(s / step); math.Abs(s/step-k) <= nearStep {
-			whole, sum = whole+k, sum+s
-		}
-	}
-	step = sum / whole
 	last := math.Round((times[len(times)-1] - first) / step)
 	if !(last < float64(mostHoles*n)) {
 		return nil, 0
@@ -128,6 +117,36 @@ func onGrid(column, targets []float64) (values []float64, step float64) {
 		values[k] /= c // NaN for none
 	}
 	return values, step
+}
+
+// Constants of a grid: the share of the steps that are near multiples of its step, its least number of times, and where to look for that among the sorted steps.
+const gridShare, leastTimes = 0.95, 8
+
+var stepShares = []float64{0, 0.05, 0.25}
+
+// gridStep returns the step of which the steps between ascending times are multiples, up to the differences of months; 0 if there is none.
+func gridStep(times []float64) float64 {
+	if len(times) < leastTimes {
+		return 0
+	}
+	steps := make([]float64, len(times)-1)
+	for i := range steps {
+		steps[i] = times[i+1] - times[i]
+	}
+	slices.Sort(steps)
+	for _, share := range stepShares {
+		usual := steps[int(share*float64(len(steps)-1))]
+		alike, whole, sum := 0, 0., 0.
+		for _, v := range steps {
+			if k := math.Round(v / usual); math.Abs(v/usual-k) <= nearStep {
+				alike, whole, sum = alike+1, whole+k, sum+v
+			}
+		}
+		if float64(alike) >= gridShare*float64(len(steps)) {
+			return sum / whole // of months, the mean
+		}
+	}
+	return 0
 }
 
 // lines returns the lines of a series, the strongest first. Values that are missing are NaN.
@@ -191,7 +210,7 @@ func tapered(y []float64) (power []float64, squares, sum float64) {
 	coefficients := fourier.NewFFT(m).Coefficients(nil, padded)
 	power = make([]float64, len(coefficients))
 	for k, c := range coefficients {
-		power[k] = max((real(c)*real(c)+imag(c)*imag(c))/squares, math.SmallestNonzeroFloat64)
+		power[k] = max((real(c)*real(c)+imag(c)*imag(c))/squares, leastPower)
 	}
 	return power, squares, sum
 }
