@@ -30,8 +30,8 @@ def load(path):
         with open(path, encoding="utf-8") as file:
             model = json.load(file)
         model.update({name: np.array(model[name], dtype=float) for name in ARRAYS if name in model})
-    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2, 3, 4, 5):
-        sys.exit(f"{path}: not a gpfit export of schema version 1 to 5")
+    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2, 3, 4, 5, 6):
+        sys.exit(f"{path}: not a gpfit export of schema version 1 to 6")
     return model
 
 
@@ -153,6 +153,9 @@ def mean_basis(mean, a):
             out[:, j] = 1
         elif h["type"] == "bump":
             out[:, j] = np.exp(-(((x - h["centre"]) / h["width"]) ** 2) / 2)
+        elif h["type"] in ("cos", "sin"):
+            wave = np.cos if h["type"] == "cos" else np.sin
+            out[:, j] = wave(2 * np.pi * (x - h["centre"]) / h["width"])
         else:
             out[:, j] = x ** h.get("power", 1)
     return out

@@ -64,7 +64,7 @@ func TestMeanUnits(t *testing.T) {
 // coefficients of the original inputs directly.
 func TestMeanOriginal(t *testing.T) {
 	d := synthetic(80)
-	o := problem.Options{Kernel: "rbf(ard)", Mean: "poly(2, dims=2) + bumps(3, dims=0)"}
+	o := problem.Options{Kernel: "rbf(ard)", Mean: "poly(2, dims=2) + bumps(3, dims=0) + seasonal(7, 2, by=90, dims=2)"}
 	r := evaluate(t, d, o)
 	raw := o
 	raw.Standardize = gp.StandardizeNone
@@ -84,6 +84,9 @@ func TestMeanOriginal(t *testing.T) {
 		}
 		if (c.Centre == nil) != (k.Centre == nil) || c.Centre != nil && (!near(*k.Centre, *c.Centre, 1e-9) || !near(*k.Width, *c.Width, 1e-9)) {
 			t.Errorf("%s: bumps at different places", c.Name)
+		}
+		if (c.Period == nil) != (k.Period == nil) || c.Period != nil && *c.Period != *k.Period {
+			t.Errorf("%s: waves of different periods", c.Name)
 		}
 	}
 }

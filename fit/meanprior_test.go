@@ -80,6 +80,7 @@ func TestMeanPriorTextbook(t *testing.T) {
 		{"rbf(lengthscale=0.8, signal_variance=1.3)", "poly(3) + bumps(3)", func(a, b float64) float64 { return 1.3 * math.Exp(-(a-b)*(a-b)/(2*0.8*0.8)) }},
 		{"none", "linear", func(a, b float64) float64 { return 0 }},
 		{"none", "constant", func(a, b float64) float64 { return 0 }},
+		{"none", "seasonal(2.5, 2) + seasonal(1.25, 1, by=9)", func(a, b float64) float64 { return 0 }},
 		{"none", "poly(2) + bumps(4)", func(a, b float64) float64 { return 0 }},
 	} {
 		fix := []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}}

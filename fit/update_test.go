@@ -47,7 +47,7 @@ func TestUpdateScores(t *testing.T) {
 		o problem.Options
 	}{
 		"zero": {line, problem.Options{Mean: "zero"}}, "constant": {line, problem.Options{Mean: "constant"}}, "linear": {line, problem.Options{Mean: "linear"}},
-		"bumps": {line, problem.Options{Mean: "linear + bumps(2)"}}, "parameters": {line, problem.Options{Mean: "linear", MeanFit: problem.MeanFree}},
+		"bumps": {line, problem.Options{Mean: "linear + bumps(2)"}}, "seasons": {line, problem.Options{Mean: "seasonal(0.7, 2)"}}, "parameters": {line, problem.Options{Mean: "linear", MeanFit: problem.MeanFree}},
 		"prior": {line, problem.Options{Mean: "poly(2)", MeanPrior: problem.MeanPrior{Variance: 2}}}, "features": {line, problem.Options{Mean: "constant", Kernel: "poly(3)"}},
 		"log": {line, problem.Options{Mean: "linear", TargetTransform: transform.Log}}, "auto": {line, problem.Options{Mean: "linear", TargetTransform: transform.Auto}},
 		"targets": {several, problem.Options{Mean: "linear"}}, "known noise": {known, problem.Options{Mean: "linear"}}, "groups": {groups, problem.Options{Mean: "linear"}},

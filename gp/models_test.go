@@ -85,13 +85,19 @@ func exportModels(t testing.TB) map[string]*Model {
 		{Group: mean.Constant},
 	}}
 	weigh(t, bumps)
+	waves := newModel(t, 40)
+	waves.Mean = Mean{Text: "seasonal(3, 1, dims=2)", Coefficients: []float64{0.3, -0.2, 0.05}, Basis: mean.Basis{
+		{Group: mean.Cosine, Column: 1, Label: 2, Centre: -0.5, Width: 0.7, Period: 3}, {Group: mean.Sine, Column: 1, Label: 2, Centre: -0.5, Width: 0.7, Period: 3},
+		{Group: mean.Constant},
+	}}
+	weigh(t, waves)
 	known := newModel(t, 40)
 	known.Noise.Column = "variance"
 	for i := range known.N() {
 		known.TrainNoise = append(known.TrainNoise, known.NoiseVariance+0.03*float64(i%3))
 	}
 	weigh(t, known)
-	out := map[string]*Model{"universal kriging": universal, "bumps": bumps, "known noise": known, "outlying": outlyingModel(t, 40)}
+	out := map[string]*Model{"universal kriging": universal, "bumps": bumps, "waves": waves, "known noise": known, "outlying": outlyingModel(t, 40)}
 	for _, rule := range experts.Rules() {
 		local := leastSquaresModel(t, 40)
 		inputs := local.Scaling.Inputs(local.X)

@@ -265,7 +265,7 @@ func freeMean(text string) func(*graph.Spec) {
 	}
 }
 
-var means = []string{"constant", "linear", "poly(3)", "bumps(4, dims=1)", "poly(2, dims=0) + bumps(3)", "linear(dims=1) + bumps(1, dims=0)"}
+var means = []string{"constant", "linear", "poly(3)", "bumps(4, dims=1)", "poly(2, dims=0) + bumps(3)", "linear(dims=1) + bumps(1, dims=0)", "seasonal(1.3, 2, dims=1)"}
 
 // TestMeanGradient compares gradients with central differences, both with the coefficients as
 // parameters and with generalized least squares, where they vary with Σ.

@@ -189,7 +189,7 @@ func modelOptions() Entries {
 		{Name: "ard", Kind: Truth, Group: Model, Field: "Fit.ARD", Places: in(tables, Spec), Default: "false", Stated: true,
 			Help: "give every leaf of the kernel one lengthscale per column"},
 		{Name: "mean", Kind: Text, Group: Model, Field: "Fit.Mean", Places: in(models, "bench", Spec), Default: problem.AutoMean, Stated: true, Placeholder: "EXPRESSION", Examples: append([]string{problem.AutoMean}, mean.Kinds()...),
-			Help:  "mean function: auto, a constant or, if the fit chooses the kernel, also linear; or a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns",
+			Help:  "mean function: auto, a constant or, if the fit chooses the kernel, also linear or with the seasons of a series; or a sum of zero, constant, linear, poly(DEGREE), bumps(COUNT) and seasonal(PERIOD, HARMONICS), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns",
 			check: func(value any) error { return problem.CheckMeanText(value.(string)) }},
 		{Name: "mean-prior", Kind: parsed(Level, problem.ParseMeanPrior), Group: Model, Field: "Fit.MeanPrior", Places: in(fits, "compare", Spec), Placeholder: "VARIANCE", Unit: "scaled units",
 			Help: "prior N(0, VARIANCE) of the coefficients of the mean, which are then integrated out; tuned finds the variance. The basis functions become terms of the kernel, which may then be none"},

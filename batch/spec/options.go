@@ -41,7 +41,7 @@ type Options struct {
 	DateOrigin *string `yaml:"date_origin,omitempty" json:"date_origin,omitempty"`
 	// ARD: give every leaf of the kernel one lengthscale per column.
 	ARD *bool `yaml:"ard,omitempty" json:"ard,omitempty"`
-	// Mean: mean function: auto, a constant or, if the fit chooses the kernel, also linear; or a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns.
+	// Mean: mean function: auto, a constant or, if the fit chooses the kernel, also linear or with the seasons of a series; or a sum of zero, constant, linear, poly(DEGREE), bumps(COUNT) and seasonal(PERIOD, HARMONICS), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns.
 	Mean *string `yaml:"mean,omitempty" json:"mean,omitempty"`
 	// MeanPrior: prior N(0, VARIANCE) of the coefficients of the mean, which are then integrated out; tuned finds the variance. The basis functions become terms of the kernel, which may then be none.
 	MeanPrior *Scalar `yaml:"mean_prior,omitempty" json:"mean_prior,omitempty"`

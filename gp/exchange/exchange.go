@@ -22,8 +22,9 @@ import (
 
 // Version is the newest version of the exchange format. Version 2 adds the encoding of
 // columns that are not numbers, version 3 local experts; version 4 had experts with parameters of
-// their own, and version 5 adds observations that do not fit. A model has the oldest version that has all its parts.
-const Version = 5
+// their own, and version 5 adds observations that do not fit, and version 6 the waves of a mean. A model has the oldest version that has all
+// its parts.
+const Version = 6
 
 // export is a model for other programs, which need no parser for gpfit's text forms.
 // examples/model.schema.json is its JSON Schema; examples/EXPORT.md describes it with formulas.
@@ -97,7 +98,7 @@ type exportExperts struct {
 }
 
 // exportBasis is one function of the mean with its coefficient. Type is "constant", "linear",
-// "power" or "bump"; all but "constant" depend on one column (position in X).
+// "power", "bump", "cos" or "sin"; all but "constant" depend on one column (position in X).
 type exportBasis struct {
 	Type        string   `json:"type"`
 	Coefficient float64  `json:"coefficient"`
@@ -186,7 +187,7 @@ func newExport(m *gp.Model) (*export, error) {
 		e.SchemaVersion = 2
 	}
 	if m.Noise.OutlyingShare > 0 {
-		e.SchemaVersion = Version
+		e.SchemaVersion = 5
 	}
 	if m.State.Method != "" {
 		e.SchemaVersion, e.Experts = 3, &exportExperts{}
@@ -194,6 +195,9 @@ func newExport(m *gp.Model) (*export, error) {
 			return nil, fmt.Errorf("gp: model to export: %w", err)
 		}
 		e.Experts.Temperature = cmp.Or(e.Experts.Temperature, 1)
+	}
+	if slices.ContainsFunc(m.Mean.Basis, func(f mean.Function) bool { return f.Period > 0 }) {
+		e.SchemaVersion = Version
 	}
 	return e, nil
 }

@@ -62,6 +62,8 @@ function predictor(model) {
     switch (f.type) {
       case "linear": return v;
       case "power": return v ** f.power;
+      case "cos": return Math.cos((2 * Math.PI * (v - f.centre)) / f.width);
+      case "sin": return Math.sin((2 * Math.PI * (v - f.centre)) / f.width);
       case "bump": return Math.exp(-(((v - f.centre) / f.width) ** 2) / 2);
     }
     return 1;

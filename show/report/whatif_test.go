@@ -55,7 +55,7 @@ func TestWhatIf(t *testing.T) {
 			texts = append(texts, name, name+"(ard)")
 		}
 	}
-	means := []string{"constant", "zero", "linear", "poly(2)", "bumps(3, dims=0)"}
+	means := []string{"constant", "zero", "linear", "poly(2)", "bumps(3, dims=0)", "seasonal(1.7, 2, dims=0)"}
 	for i, text := range texts {
 		t.Run(text, func(t *testing.T) {
 			d, noise := table(40), []problem.Assignment{{Name: "noise_variance", Value: 0.1}}

@@ -64,9 +64,10 @@ class FitParameters(BaseEstimator):
     ard : true or false, default False
         give every leaf of the kernel one lengthscale per column
     mean : text, default "auto"
-        mean function: auto, a constant or, if the fit chooses the kernel, also linear;
-        or a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as
-        'linear + bumps(5, dims=0)'; dims takes names and indices of columns
+        mean function: auto, a constant or, if the fit chooses the kernel, also linear
+        or with the seasons of a series; or a sum of zero, constant, linear,
+        poly(DEGREE), bumps(COUNT) and seasonal(PERIOD, HARMONICS), such as 'linear +
+        bumps(5, dims=0)'; dims takes names and indices of columns
     mean_prior : number, or number with its unit, default None
         prior N(0, VARIANCE) of the coefficients of the mean, which are then integrated
         out; tuned finds the variance. The basis functions become terms of the kernel,
