@@ -37,11 +37,10 @@ const firstSteps, slowShare = 20, 0.1
 // wave is a cycle that drifts; its lengthscale begins at some turns.
 const wave, waveTurns = "matern32*cosine", 5
 
-// Constants of means with seasons: the harmonics of a year that the calendar gives, and how many a season
-// such as a week of days can have so that it has all; the harmonics that may change with a season so
-// many times longer; the turns of all seasons from which a line stands beside them; how near periods of two targets are one; the turns of the
-// clearest wave of an irregular column that is tried as a cycle; the rows for each coefficient; and the
-// products of rows and squared numbers of coefficients that a value may take.
+// Constants of means with seasons. A year that the calendar gives has yearHarmonics, and a season such as a week of days, which can have
+// no more than fewHarmonics, has all. The first changing harmonics may change with a season that is at least longer times as long. A line
+// needs turnsOfLine of each season, and the clearest wave of an irregular column turnsOfCycle. Periods of two targets that agree to
+// sameSeason are one. Each coefficient needs rowsByWave, and a value may take mostProducts: rows times squared numbers of coefficients.
 const (
 	yearHarmonics    = 2
 	fewHarmonics     = 3
@@ -114,7 +113,7 @@ func (c *chooser) allOfSeries() error {
 	return c.otherMeans(seasons)
 }
 
-// shortSeries compares with the models of any table those of a series with few rows, if it has seasons.
+// shortSeries compares the models of any table with models of a series, which has few rows, and with its seasons if it has some.
 func (c *chooser) shortSeries() error {
 	if c.job.Sample.D() != 1 || c.sample != c.job.Sample {
 		return nil
