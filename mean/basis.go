@@ -109,7 +109,7 @@ type Basis []Function
 // Basis returns the functions of e for the points x, in scaled units; labels name the columns of x;
 // nil means 0 … d−1. The m bumps of a column have their centres at its quantiles (i + ½)/m, i = 0 …
 // m−1 (linearly interpolated). Their common width is the mean distance between neighbouring
-// centres, or for a single bump the column's standard deviation. Waves are those of points in original
+// centres, or for a single bump the column's standard deviation. Waves expect points in original
 // units: see [Basis.Standardized].
 func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 	if len(e) == 0 {

@@ -73,8 +73,8 @@ func NewGLS(h, solved []float64, n int) (*GLS, error) {
 	return g, nil
 }
 
-// manyFunctions is the number of functions from which their products over many points are those of a matrix: one
-// pair after the other, they would wait for memory.
+// manyFunctions is the number of functions from which one matrix product makes their products over many points: one
+// pair after the other would wait for memory.
 const manyFunctions, manyPoints = 8, 2000
 
 // engine multiplies matrices.

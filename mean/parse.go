@@ -37,7 +37,7 @@ type Summand struct {
 	Kind string
 	// Count is the degree of a poly, the number of bumps per column or of harmonics of a season, or 0.
 	Count int
-	// Period is a season's, in units of the column; By, unless it is 0, is that of the longer one with which it changes.
+	// Period is a season's, in units of the column; By, unless it is 0, is the period of the longer one with which it changes.
 	Period, By float64
 	// Dims are the labels of the columns that the term acts on; nil means all.
 	Dims []int
@@ -107,7 +107,7 @@ func CheckText(text string) error {
 // poly(k) the powers 1 … k of every column without products of different columns, and bumps(m) m
 // Gaussian bumps on every column (see [Expr.Basis] for their positions). seasonal(p, k) contains the
 // waves of the periods p, p/2 … p/k, in units of the column, each as a cosine and a sine; with by=q
-// also those of the frequencies j/p ± 1/q, so that the season changes with a longer one. All of them
+// also the frequencies j/p ± 1/q, so that the season changes with a longer one. All of them
 // include the constant. The constant, and powers that several terms contain, count once. Empty text means zero.
 // Errors are [*ParseError].
 func Parse(text string, columns []string) (Expr, error) {

@@ -67,8 +67,7 @@ func TestParseSeasonal(t *testing.T) {
 	}
 }
 
-// TestDetermined compares the check of some points with that of all of them: a dependence on all is one on some, and functions that only few
-// points tell apart are independent.
+// TestDetermined checks that functions that only few of many points tell apart are independent, and that others are not.
 func TestDetermined(t *testing.T) {
 	const n = 4000
 	x := kernel.NewPoints(testcheck.Slice(2*n, func(i int) float64 { return float64(i/2) * float64(1-i%2) }), n, 2)

@@ -249,7 +249,7 @@ type Coefficient struct {
 	// Centre and Width describe a bump, in original units.
 	Centre *float64 `json:"centre_original_units,omitempty"`
 	Width  *float64 `json:"width_original_units,omitempty"`
-	// Period is that of a wave, in original units.
+	// Period is a wave's, in original units.
 	Period *float64 `json:"period_original_units,omitempty"`
 }
 

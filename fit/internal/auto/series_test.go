@@ -56,8 +56,8 @@ func withoutEnd(d problem.Data, rows int) problem.Data {
 	return d
 }
 
-// TestSeries forecasts the last two weeks of a load, of more rows than the window for kernels, in any order of the rows: the seasons are in the mean, and
-// the error is that of the noise, far below that of the values a week before.
+// TestSeries forecasts the last two weeks of a load from more rows than the window for kernels, and checks that the order of the rows does
+// not matter: the seasons are in the mean, and the error is the noise's, far below the error of the values a week before.
 func TestSeries(t *testing.T) {
 	d := hourly(10000, 1)
 	out := runSeries(t, withoutEnd(d, 336), problem.Options{})
@@ -72,7 +72,7 @@ func TestSeries(t *testing.T) {
 	}
 	naive = math.Sqrt(naive / 336)
 	if rmse := r.Test.RMSE; !(rmse < 1.6) || !(rmse < 0.85*naive) { // the noise has a standard deviation of 1.4
-		t.Errorf("the error is %v, that of the week before %v", rmse, naive)
+		t.Errorf("the error is %v, by the week before %v", rmse, naive)
 	}
 	if slices.Contains(r.Choice.TooDear, "rbf(ard)") == strings.Contains(r.Kernel, "rbf") {
 		t.Errorf("too dear: %v, chosen: %s", r.Choice.TooDear, r.Kernel)
@@ -90,7 +90,7 @@ func TestSeries(t *testing.T) {
 	testcheck.Within(t, other.NLML, same.NLML, 1e-3*math.Abs(same.NLML), "NLML in another order")
 }
 
-// TestSeriesChoice compares each model of a choice on all rows with a fit of it alone: the BIC is that of all rows.
+// TestSeriesChoice compares each model of a choice on all rows with a fit of it alone: the BIC counts all rows.
 func TestSeriesChoice(t *testing.T) {
 	d := hourly(1500, 2)
 	c := runSeries(t, d, problem.Options{}).Report.Choice

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// stepsOfDay are the numbers of rows that a day usually has, from hours to minutes, and stepsOfWeek is that of a week of days.
+// stepsOfDay are the numbers of rows that a day usually has, from hours to minutes, and stepsOfWeek has a week of days.
 // A year has daysOfYear.
 var stepsOfDay = []float64{24, 48, 96, 144, 288, 1440}
 
@@ -24,7 +24,7 @@ func knownSteps() []float64 {
 // turns over the series by which lines may miss the period of a calendar.
 const wholeSteps, calendarTurns = 0.1, 0.5
 
-// rounded returns the period of a family in a series of n steps as that of a calendar, or as a whole number of steps, and whether it
+// rounded returns the period of a family in a series of n steps as one of a calendar, or as a whole number of steps, and whether it
 // is one. The lines say a frequency to a quarter of a turn over the series, or a half if the series grows.
 func (f family) rounded(n float64) (steps float64, whole bool) {
 	far := f.period * f.period / (n * float64(f.members[len(f.members)-1].harmonic))

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Constants of families of lines: the turns that a period needs at least, the highest number of the strongest line as a harmonic,
-// the least number of harmonics that are missing before the next that ends a family, and the ratio of two periods of which the longer
-// one changes the shorter one; and how near, in turns over the series, a line is to one so many times stronger whose slow changes it shows.
+// Constants of families of lines. A period needs leastSeasonTurns. The strongest line is at most harmonic strongestHarmonic of it. Where
+// more than gapOfHarmonics are missing for each found, a family ends. A period changes another one if it is sideRatio times as long. A line
+// that is sidePower times weaker than one within sideWidth turns over the series shows slow changes of that.
 const (
 	leastSeasonTurns  = 3
 	strongestHarmonic = 14
@@ -24,7 +24,7 @@ type family struct {
 	members []member
 }
 
-// families joins the lines of a series of n steps to periods: that of the strongest line, or k times that if this explains more.
+// families joins the lines of a series of n steps to periods. The period is the strongest line's, or k times as long if this explains more.
 func families(all []line, n int) (out []family) {
 	left := slices.Clone(all)
 	for len(left) > 0 {

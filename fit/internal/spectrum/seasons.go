@@ -73,7 +73,7 @@ const leastPower = 1e-300
 const mostHoles, weakLines = 16, 0.002
 
 // Seasons returns the seasons of targets along a column, the strongest first, from all of its rows. It takes the lines of a
-// tapered periodogram that stand out of the median of their neighbourhood, and joins those that are harmonics of one period. A
+// tapered periodogram that stand out of the median of their neighbourhood, and joins harmonics of one period. A
 // column that is not regular has none.
 func Seasons(column, targets []float64) []Season {
 	values, step := onGrid(column, targets)
@@ -89,7 +89,7 @@ func Seasons(column, targets []float64) []Season {
 	return withCalendar(out, step, n)
 }
 
-// rounded returns a period without the digits that the steps of a column do not have, such as those of months in years.
+// rounded returns a period without digits that the steps of a column do not have, such as months in years.
 func rounded(v float64) float64 {
 	out, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 7, 64), 64)
 	return out
@@ -231,7 +231,7 @@ func fastLength(n int) int {
 }
 
 // overBackground divides a spectrum by its background: the median in bands, which lines do not move, between the bands linear in
-// the logarithms. A median of powers is log 2 of their mean. A spectrum of one band is that of a first-order autoregression.
+// the logarithms. A median of powers is log 2 of their mean. A spectrum of one band is flat.
 func overBackground(power []float64, n, m int) []float64 {
 	wide, last := float64(bandWidth*m)/float64(n), len(power)-1
 	var middles, levels []float64
