@@ -249,13 +249,7 @@ func (s *seasonal) mean(changes, line bool) string {
 	if line {
 		text = "linear"
 	}
-	left := s.most
-	add := func(period float64, harmonics int, by string) {
-		if harmonics = min(harmonics, left); harmonics > 0 {
-			text += fmt.Sprintf(" + seasonal(%v, %d%s)", period, harmonics, by)
-			left -= harmonics
-		}
-	}
+	var terms []seasonTerm
 	var short, long spectrum.Season // whose periods are the shortest and the longest
 	parts := 0
 	for _, season := range s.seasons {
@@ -272,11 +266,11 @@ func (s *seasonal) mean(changes, line bool) string {
 		if harmonics = min(harmonics, below(part.Steps)); below(part.Steps) <= fewHarmonics {
 			harmonics = below(part.Steps)
 		}
-		if add(part.Period, harmonics, ""); short.Steps == 0 || part.Steps < short.Steps {
+		if terms = append(terms, seasonTerm{part.Period, harmonics, ""}); short.Steps == 0 || part.Steps < short.Steps {
 			short, parts = part, harmonics
 		}
 		if k > 1 {
-			add(season.Period, min(season.Harmonics(k, true), below(season.Steps)), "")
+			terms = append(terms, seasonTerm{season.Period, min(season.Harmonics(k, true), below(season.Steps)), ""})
 		}
 		if season.Steps > long.Steps {
 			long = season
@@ -286,7 +280,33 @@ func (s *seasonal) mean(changes, line bool) string {
 		if long.Steps < longer*short.Steps || len(s.seasons) == 0 {
 			return ""
 		}
-		add(short.Period, min(parts, changing), fmt.Sprintf(", by=%v", long.Period))
+		terms = append(terms, seasonTerm{short.Period, min(parts, changing), fmt.Sprintf(", by=%v", long.Period)})
+	}
+	return text + s.texts(terms)
+}
+
+// seasonTerm is a season of a mean, whose text may say that it changes with a longer one.
+type seasonTerm struct {
+	period    float64
+	harmonics int
+	by        string
+}
+
+// texts returns terms as text. If they have too many harmonics together, the terms with the fewest keep theirs.
+func (s *seasonal) texts(terms []seasonTerm) (text string) {
+	order, left := make([]*seasonTerm, len(terms)), s.most
+	for i := range terms {
+		order[i] = &terms[i]
+	}
+	slices.SortStableFunc(order, func(a, b *seasonTerm) int { return cmp.Compare(a.harmonics, b.harmonics) })
+	for i, t := range order {
+		t.harmonics = min(t.harmonics, left/(len(order)-i))
+		left -= t.harmonics
+	}
+	for _, t := range terms {
+		if t.harmonics > 0 {
+			text += fmt.Sprintf(" + seasonal(%v, %d%s)", t.period, t.harmonics, t.by)
+		}
 	}
 	return text
 }

@@ -7,13 +7,15 @@ import (
 )
 
 // Constants of families of lines. A period needs leastSeasonTurns. The strongest line is at most harmonic strongestHarmonic of it. Where
-// more than gapOfHarmonics are missing for each found, a family ends. A period changes another one if it is sideRatio times as long. A line
+// more than gapOfHarmonics are missing for each found, a family ends. A period changes another one if it is sideRatio times as long, and gives up
+// to mostSides sidebands on each side of a line. A line
 // that is sidePower times weaker than one within sideWidth turns over the series shows slow changes of that.
 const (
 	leastSeasonTurns  = 3
 	strongestHarmonic = 14
 	gapOfHarmonics    = 12
 	sideRatio         = 3
+	mostSides         = 6.
 	sidePower         = 30
 	sideWidth         = 8
 )
@@ -124,7 +126,7 @@ func sideband(m member, of family, stronger []family, n int) bool {
 				continue
 			}
 			for _, h := range []float64{max(1, math.Floor(frequency*short.period)), math.Floor(frequency*short.period) + 1} {
-				for side := -3.; side <= 3; side++ {
+				for side := -mostSides; side <= mostSides; side++ {
 					if side != 0 && math.Abs(frequency-h/short.period-side/long.period) < 1/float64(n) {
 						return true
 					}
