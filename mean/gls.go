@@ -203,8 +203,11 @@ func (b Basis) CheckRank(h []float64) error {
 				floats.AddScaled(rest, -floats.Dot(u, rest), u)
 			}
 		}
-		size := floats.Norm(rest, 2)
-		if !(size > dependent*floats.Norm(column, 2)) {
+		size, scale := floats.Norm(rest, 2), floats.Norm(column, 2)
+		if b[j].Period > 0 { // a wave of two rows is zero, up to the rounding of a column of dates
+			scale = math.Sqrt(float64(n))
+		}
+		if !(size > dependent*scale) {
 			return b.rankError(h, n, j)
 		}
 		floats.Scale(1/size, rest)
@@ -218,7 +221,7 @@ func (b Basis) rankError(h []float64, n, j int) error {
 	e := &RankError{Name: b[j].Name(), N: n, Q: len(b)}
 	column := h[j*n : (j+1)*n]
 	rest := len(b) - j - 1
-	if rest == 0 || floats.Norm(column, 2) == 0 {
+	if norm := floats.Norm(column, 2); rest == 0 || norm == 0 || b[j].Period > 0 && norm < dependent*math.Sqrt(float64(n)) {
 		return e
 	}
 	a := mat.NewDense(n, rest, nil)

@@ -80,6 +80,16 @@ func TestDetermined(t *testing.T) {
 	}
 }
 
+// TestShortestWave checks that a wave of two rows is named as zero, also where the rounding of days hides that.
+func TestShortestWave(t *testing.T) {
+	days := testcheck.Slice(500, func(i int) float64 { return 19358 + float64(i)/24 })
+	x := kernel.NewPoints(days, 500, 1)
+	b := testcheck.Get(mustParse(t, "seasonal(1, 12)").Basis(x, nil))(t)
+	testcheck.Fail[*RankError](t, b.Determined(x), "mean_sin[0,0.083333333] is zero in every row")
+	b = testcheck.Get(mustParse(t, "seasonal(1, 11)").Basis(x, nil))(t)
+	testcheck.Do(t, b.Determined(x))
+}
+
 // TestManyFunctions compares the products of many functions on many points with sums over the points.
 func TestManyFunctions(t *testing.T) {
 	const n, q = 2500, 9
