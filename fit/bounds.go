@@ -57,7 +57,7 @@ const irrelevant = 0.005
 // boundText collects what there is to say about parameters at bounds, so that parameters
 // of the same kind share a sentence.
 type boundText struct {
-	columns, without, near, parts, terms, dead, alive, prior, flat, lower, upper, lambda []string
+	columns, without, near, parts, terms, dead, alive, absent, prior, flat, lower, upper, lambda []string
 }
 
 // lambdaText says what a bound of λ means.
@@ -98,6 +98,8 @@ func newBoundText(j *problem.Prepared, at []descent.Bound, tests boundTests, rel
 			t.prior = append(t.prior, fmt.Sprintf("%s is at the %s limit of its prior, %s", p.Name, b.Side, prior))
 		case isScale && !p.Bounded:
 			t.parts = append(t.parts, p.Name)
+		case kind == kernel.Variance && b.Side == descent.Lower && ofColumn(j, b.Index):
+			t.absent = append(t.absent, p.Name)
 		case slices.Contains(deadTerms(j, []descent.Bound{b}), b.Index):
 			switch {
 			case tests.needless(b.Index):
@@ -157,6 +159,8 @@ func (t *boundText) sentences(tests boundTests) []string {
 		"%s are at their lower bounds, but descents with more of these terms ended lower; other starts (option set, option restarts) lead there")
 	add(t.dead, "%s is at its lower bound: this term of the kernel explains nothing at this optimum; it may at another",
 		"%s are at their lower bounds: these terms of the kernel explain nothing at this optimum; they may at another")
+	add(t.absent, "%s is at its lower bound: the sum over columns does without this column at this optimum",
+		"%s are at their lower bounds: the sum over columns does without these columns at this optimum")
 	if len(t.prior) > 0 {
 		out = append(out, strings.Join(t.prior, ", ")+": a value beyond it would fit the data better; option prior sets another prior")
 	}
@@ -410,9 +414,17 @@ func (t *boundTests) needless(term int) bool {
 func deadTerms(j *problem.Prepared, at []descent.Bound) []int {
 	var out []int
 	for _, b := range at {
-		if kind, _ := scaleOf(j, b.Index); b.Side == descent.Lower && kind == kernel.Variance && len(signalVariances(j)) > 1 {
+		kind, _ := scaleOf(j, b.Index)
+		if b.Side == descent.Lower && kind == kernel.Variance && len(signalVariances(j)) > 1 && !ofColumn(j, b.Index) {
 			out = append(out, b.Index)
 		}
 	}
 	return out
+}
+
+// ofColumn reports whether a free parameter belongs to one column of a leaf.
+func ofColumn(j *problem.Prepared, free int) bool {
+	return slices.ContainsFunc(j.Program().Params, func(p kernel.Param) bool {
+		return p.Vector && slices.ContainsFunc(j.Params.All[p.Offset:p.Offset+p.Size], func(q *problem.Parameter) bool { return q.Index == free })
+	})
 }

@@ -51,6 +51,7 @@ func TestBoundWarnings(t *testing.T) {
 		// One lengthscale for all columns.
 		{"rbf", []string{"lengthscale", "signal_variance"}, nil, 3, nil, []string{"lengthscale is at its upper bound", ", signal_variance is at its upper bound 1e+06: a larger value would fit the data better; option bounds"}},
 		{"rbf + matern32", nil, []string{"k2.signal_variance"}, 3, nil, []string{"k2.signal_variance is at its lower bound: this term of the kernel explains nothing at this optimum"}},
+		{"additive(rbf, ard) + rbf", nil, []string{"k1.variance[c2]"}, 3, nil, []string{"k1.variance[c2] is at its lower bound: the sum over columns does without this column"}},
 		{"rbf", nil, []string{"signal_variance", "noise_variance"}, 3, nil, []string{"signal_variance is at its lower bound 1e-06, noise_variance is at its lower bound 1e-09: a smaller value"}},
 	} {
 		j := mustPrepare(t, idle(30, c.columns), problem.Options{Mean: "zero", Kernel: c.kernel})

@@ -70,6 +70,7 @@ var exportKernels = []string{
 var compiledKernels = []string{
 	"matern(3.5)", "matern(0.5, ard) + wendland(1)", "wendland(2, ard, dims=[2, 0])*rbf", "wendland(0)", "arcsine", "arcsine(ard) + linear", "arcsine(offset=0) + rbf",
 	"gibbs(dims=2)", "gibbs + rbf", "hamming*rbf", "hamming(ard) + matern32",
+	"additive(matern52)", "additive(rq, ard, dims=[2, 0]) + additive(rbf, ard)*linear(ard)",
 	"formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2, dims=0) + rbf", "formula(exp(-(r/a)^g), a=1, g=1)*periodic", "formula((1 + r2)^-b, b=1, ard)",
 	"formula(sigmoid(5*(x - 0.3))*sigmoid(5*(y - 0.3)), dims=0)*rbf + formula(1)", "formula(tanh(xx)*tanh(yy) + log1p(xx)*log1p(yy) + exp(-mismatches))",
 	"formula(pos(1 - r/a)^4*(1 + 4*r/a)/sqrt((1 + abs(x))*(1 + abs(y))), a=3, dims=2) + formula(sin(x)*sin(y)*asin(tanh(x)/2)*asin(tanh(y)/2), dims=0)*rbf", "formula(erf(x)*erf(y), dims=0) + formula(sinc(2*pi*r/a), a=3)*rbf", "tent(dims=0) + rbf",

@@ -99,7 +99,7 @@ func (f *fixture) checkGradient(t *testing.T) {
 }
 
 func TestGradient(t *testing.T) {
-	texts := []string{"rbf(ard) + matern32*matern12(dims=1)", "rbf(ard, dims=0)", "(rbf + matern52(ard))*matern12"}
+	texts := []string{"rbf(ard) + matern32*matern12(dims=1)", "rbf(ard, dims=0)", "(rbf + matern52(ard))*matern12", "additive(matern32, ard) + rbf(ard)"}
 	for _, name := range kernel.Families() {
 		texts = append(texts, name, name+"(ard)")
 	}

@@ -102,7 +102,7 @@ func TestAlgebra(t *testing.T) {
 		want := pairValues(fg, theta, x, y)
 		sameValues(t, "f·g, g·f", want, pairValues(gf, reorder(t, fg, gf, theta, swapOperands), x, y))
 		if last := fg.Params[len(fg.Params)-1]; last.Kind == Variance {
-			theta[last.Offset] *= 3
+			floats.Scale(3, theta[last.Offset:])
 			floats.Scale(3, want)
 			testcheck.Near(t, "three times the variance of "+fg.Text, pairValues(fg, theta, x, y), want, algebraTol, 0)
 		}
@@ -232,19 +232,21 @@ func TestInputGradientAtTheSamePoint(t *testing.T) {
 // TestWhoSetsTheScale checks the signal variances and the units of all parameters.
 func TestWhoSetsTheScale(t *testing.T) {
 	for text, want := range map[string]string{
-		"linear":                            "signal_variance{2 -2}",
-		"linear(ard)":                       "lengthscale[0]{-1 1} lengthscale[1]{-1 1}",
-		"poly(2, ard)":                      "lengthscale[0]{-0.5 1} lengthscale[1]{-0.5 1} offset{1 0}",
-		"poly(3)":                           "offset{0 0} signal_variance{2 0}",
-		"rbf*linear":                        "k1.lengthscale{0 1} signal_variance{2 -2}",
-		"linear*linear":                     "signal_variance{2 0}",
-		"rbf*linear(ard)":                   "k1.lengthscale{0 1} k2.lengthscale[0]{-1 1} k2.lengthscale[1]{-1 1}",
-		"constant*constant":                 "signal_variance{2 0}",
-		"rbf*constant":                      "k1.lengthscale{0 1} signal_variance{2 0}",
-		"linear(ard)*(cosine + constant)":   "k1.lengthscale[0]{-1 1} k1.lengthscale[1]{-1 1} k2.k1.period{0 1} k2.k2.signal_variance{0 0}",
-		"(cosine + constant)*linear(ard)":   "k1.k1.period{0 1} k1.k2.signal_variance{0 0} k2.lengthscale[0]{-1 1} k2.lengthscale[1]{-1 1}",
-		"(linear + constant)*(rbf + rq)":    "k1.k1.signal_variance{2 -2} k1.k2.signal_variance{2 0} k2.k1.lengthscale{0 1} k2.k2.lengthscale{0 1} k2.k2.alpha{0 0} k2.k2.signal_variance{0 0}",
-		"constant*(linear(ard) + periodic)": "k2.k1.lengthscale[0]{-1 1} k2.k1.lengthscale[1]{-1 1} k2.k2.lengthscale{0 0} k2.k2.period{0 1} k2.k2.signal_variance{2 0}",
+		"linear":                                 "signal_variance{2 -2}",
+		"linear(ard)":                            "lengthscale[0]{-1 1} lengthscale[1]{-1 1}",
+		"poly(2, ard)":                           "lengthscale[0]{-0.5 1} lengthscale[1]{-0.5 1} offset{1 0}",
+		"poly(3)":                                "offset{0 0} signal_variance{2 0}",
+		"additive(rbf, ard)":                     "lengthscale[0]{0 1} lengthscale[1]{0 1} variance[0]{2 0} variance[1]{2 0}",
+		"linear(ard)*additive(rbf, ard, dims=1)": "k1.lengthscale[0]{-1 1} k1.lengthscale[1]{-1 1} k2.lengthscale[1]{0 1} k2.variance[1]{0 0}",
+		"rbf*linear":                             "k1.lengthscale{0 1} signal_variance{2 -2}",
+		"linear*linear":                          "signal_variance{2 0}",
+		"rbf*linear(ard)":                        "k1.lengthscale{0 1} k2.lengthscale[0]{-1 1} k2.lengthscale[1]{-1 1}",
+		"constant*constant":                      "signal_variance{2 0}",
+		"rbf*constant":                           "k1.lengthscale{0 1} signal_variance{2 0}",
+		"linear(ard)*(cosine + constant)":        "k1.lengthscale[0]{-1 1} k1.lengthscale[1]{-1 1} k2.k1.period{0 1} k2.k2.signal_variance{0 0}",
+		"(cosine + constant)*linear(ard)":        "k1.k1.period{0 1} k1.k2.signal_variance{0 0} k2.lengthscale[0]{-1 1} k2.lengthscale[1]{-1 1}",
+		"(linear + constant)*(rbf + rq)":         "k1.k1.signal_variance{2 -2} k1.k2.signal_variance{2 0} k2.k1.lengthscale{0 1} k2.k2.lengthscale{0 1} k2.k2.alpha{0 0} k2.k2.signal_variance{0 0}",
+		"constant*(linear(ard) + periodic)":      "k2.k1.lengthscale[0]{-1 1} k2.k1.lengthscale[1]{-1 1} k2.k2.lengthscale{0 0} k2.k2.period{0 1} k2.k2.signal_variance{2 0}",
 		"(rbf + rbf)*(linear(ard) + constant)": "k1.k1.lengthscale{0 1} k1.k1.signal_variance{2 0} k1.k2.lengthscale{0 1} k1.k2.signal_variance{2 0} " +
 			"k2.k1.lengthscale[0]{0 1} k2.k1.lengthscale[1]{0 1}",
 	} {

@@ -263,7 +263,7 @@ func write(f *Family, p *Pair) (node *Node, err error) {
 
 // parameter returns a parameter of a leaf, without its place in θ.
 func (c *compiler) parameter(l *Leaf, q Parameter, prefix string, dims, labels []int, st *factorState) (*Param, error) {
-	p := &Param{Name: prefix + q.Name, Kind: q.kind(), Size: 1, Units: q.unitsOf(), Moves: q.moves}
+	p := &Param{Name: prefix + q.Name, Kind: q.kind(), Size: 1, Units: q.unitsOf(), Moves: q.moves, Apart: l.Family.of != nil}
 	if q.Count != One || p.Units.Input != 0 {
 		p.Dims = dims
 	}
@@ -273,11 +273,16 @@ func (c *compiler) parameter(l *Leaf, q Parameter, prefix string, dims, labels [
 	if setsScale(l) && !st.relative {
 		// θ of (θ₀ + Σ x x'/ρ²)^p has the p-th root of the target's units.
 		part := 1 / float64(max(1, l.degree()))
-		if q.Kind == InnerScale {
+		switch q.Kind {
+		case InnerScale:
 			p.Units.Target = -part
-		} else {
+		case Offset:
 			p.Units.Target = 2 * part
+		case Variance:
+			p.Units.Target = 2
 		}
+	} else if q.Kind == Variance {
+		p.Kind = Weight
 	}
 	return p, c.setStart(p, l, l.Start[q.Name])
 }

@@ -31,6 +31,7 @@
 //	gibbs          rbf whose lengthscale changes with the inputs; lengthscale_low, lengthscale_high
 //	hamming        exp(−Σ [x ≠ x′]/ρ²), for categories; lengthscale, without units
 //	constant       1; accepts dims and ard without effect
+//	additive(of)   the sum over columns of another family's functions; with ard, a variance for each
 //
 // Every leaf takes `dims=`, `ard`, and its parameters and signal_variance as start values. You can
 // write other functions as a formula (formula.go, formulaparse.go),

@@ -435,7 +435,7 @@ func randomFeatures(rng *rand.Rand, p *Program) []float64 {
 // the graph as the translated and simplified list of operations.
 func TestAgainstTapeMachine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	texts := []string{"rbf(ard) + matern32*periodic(dims=0) + linear", "(rbf + matern12(dims=1))*rq", "poly(5)*cosine + constant", "matern52*matern52(ard)*matern32"}
+	texts := []string{"rbf(ard) + matern32*periodic(dims=0) + linear", "(rbf + matern12(dims=1))*rq", "poly(5)*cosine + constant", "matern52*matern52(ard)*matern32", "additive(matern52, ard)*rbf + additive(rq)"}
 	for _, name := range Families() {
 		texts = append(texts, name, name+"(ard)")
 	}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -109,6 +110,9 @@ func (l *Leaf) text(columns textform.Columns) string {
 	if text := l.Formula(); text != "" {
 		args = append(args, text)
 	}
+	if l.Family.of != nil {
+		args = append(args, l.Family.of.Name)
+	}
 	if name, v := l.Number(); name != "" {
 		args = append(args, strconv.FormatFloat(v, 'g', -1, 64))
 	}
@@ -182,7 +186,7 @@ func same(a, b Expr) bool {
 // has shown to be a covariance function. [CheckKernelhood] tests this numerically.
 func Unproved(e Expr) bool {
 	if leaf, ok := e.(*Leaf); ok {
-		return !slices.Contains(families, leaf.Family)
+		return !slices.Contains(families, cmp.Or(leaf.Family.of, leaf.Family))
 	}
 	parts, _ := split(e)
 	return slices.ContainsFunc(parts, Unproved)

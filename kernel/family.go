@@ -27,6 +27,8 @@ type Family struct {
 	own *number
 	// formula is set if the family is a formula.
 	formula *formula
+	// of is the family of the terms of a sum over columns.
+	of *Family
 }
 
 // Parameter is a parameter that leaves of a family have.
@@ -94,7 +96,7 @@ func (f *Family) number() *number {
 
 // check returns an error if a custom family is invalid; known finds the families defined before it.
 func (f *Family) check(known func(name string) *Family) error {
-	if !textform.IsName(f.Name) || known(f.Name) != nil || f.Name == formulaName {
+	if !textform.IsName(f.Name) || known(f.Name) != nil || f.Name == formulaName || f.Name == additiveName {
 		return fmt.Errorf("kernel: a custom kernel cannot be named %q: the name must be a word that is not in use", f.Name)
 	}
 	if f.Function == nil {
@@ -126,9 +128,9 @@ func (f *Family) mark(name string) string {
 // takesARD reports whether [WithARD] changes the family.
 func (f *Family) takesARD() bool { return f.Name != "constant" && f.formula == nil }
 
-// scalesInner reports whether the lengthscales of the family, with ard, set its size.
+// scalesInner reports whether parameters of the columns, which the family has with ard, set its size.
 func (f *Family) scalesInner() bool {
-	return slices.ContainsFunc(f.Parameters, func(q Parameter) bool { return q.Kind == InnerScale })
+	return slices.ContainsFunc(f.Parameters, func(q Parameter) bool { return q.Kind == InnerScale || q.Kind == Variance })
 }
 
 // parameterNames lists the parameters that accept start values, in order.

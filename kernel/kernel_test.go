@@ -112,7 +112,7 @@ func TestGradients(t *testing.T) {
 // leafOf draws random leaves on some of d columns.
 func leafOf(d int) *rapid.Generator[Expr] {
 	return rapid.Custom(func(t *rapid.T) Expr {
-		l := &Leaf{Family: rapid.SampledFrom(families).Draw(t, "family"), ARD: rapid.Bool().Draw(t, "ard")}
+		l := &Leaf{Family: rapid.SampledFrom(slices.Concat(families, additives())).Draw(t, "family"), ARD: rapid.Bool().Draw(t, "ard")}
 		if n := l.Family.number(); n != nil {
 			l.Degree = rapid.IntRange(1, min(4, n.count)).Draw(t, "degree")
 		}

@@ -398,6 +398,8 @@ type Param struct {
 	Start []float64
 	// Moves means that a Location moves with its column: it is compared with a coordinate.
 	Moves bool
+	// Apart means that the leaf is a sum over columns, each with distances of its own.
+	Apart bool
 	// labels name the elements of a vector: the columns' labels.
 	labels []int
 }
@@ -410,7 +412,10 @@ func (p Param) ElementNames() []string {
 	}
 	names := make([]string, p.Size)
 	for i := range names {
-		names[i] = p.Name + "[" + strconv.Itoa(p.labels[i]) + "]"
+		names[i] = p.elementName(i)
 	}
 	return names
 }
+
+// elementName returns the name of an element of a vector.
+func (p Param) elementName(i int) string { return p.Name + "[" + strconv.Itoa(p.labels[i]) + "]" }

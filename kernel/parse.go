@@ -36,6 +36,7 @@ func Parse(text string) (Expr, error) { return Parser{}.Parse(text) }
 //	product = factor { "*" factor }
 //	factor  = name [ "(" argument { "," argument } ")" ] | "(" sum ")"
 //	        | "formula" "(" formula { "," argument } ")"
+//	        | "additive" "(" name { "," argument } ")"
 //
 // An argument is `ard`, `dims=LIST`, a start value such as `lengthscale=2`, or the number of a
 // family that has one, `poly(3)` or `poly(degree=3)`. `offset=0` makes an offset the constant 0,
@@ -122,7 +123,7 @@ func (p *textParser) factor(depth int) (Expr, error) {
 		}
 		return e, p.Expect(')')
 	}
-	name, start, err := p.OneOf("kernel", append(familyNames(p.families), formulaName))
+	name, start, err := p.OneOf("kernel", append(familyNames(p.families), formulaName, additiveName))
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +132,9 @@ func (p *textParser) factor(depth int) (Expr, error) {
 	}
 	if name == formulaName {
 		return p.formula(start)
+	}
+	if name == additiveName {
+		return p.additive(start)
 	}
 	leaf := &Leaf{Family: p.family(name)}
 	if p.Accept('(') && !p.Accept(')') {

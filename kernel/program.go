@@ -212,11 +212,11 @@ func (p *Program) FeatureName(index int, label func(column int) string) string {
 	return name
 }
 
-// paramAt returns the parameter that begins at an offset in θ.
+// paramAt returns the parameter with an element at an offset in θ.
 func (p *Program) paramAt(offset int) *Param {
 	for i := range p.Params {
-		if p.Params[i].Offset == offset {
-			return &p.Params[i]
+		if q := &p.Params[i]; q.Offset <= offset && offset < q.Offset+q.Size {
+			return q
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
+	"strings"
 	"testing"
 
 	"gpfit/internal/testcheck"
@@ -67,6 +68,21 @@ func (p pair) inner() complex128 {
 	for q, c := range p.columns {
 		rho := p.parameter("lengthscale", q)
 		sum += complex(p.x[c]*p.y[c], 0) / (rho * rho)
+	}
+	return sum
+}
+
+// additive returns Σ s_c k(x_c, y_c) with a covariance function k of one column (Duvenaud, Nickisch & Rasmussen, NIPS 2011).
+func (p pair) additive(k func(p pair) complex128) complex128 {
+	sum := complex128(0)
+	for q := range p.columns {
+		one := *p.leaf
+		one.columns, one.places = p.columns[q:q+1], map[string][]int{}
+		for name, at := range p.places {
+			one.places[name] = at[min(q, len(at)-1):][:1]
+		}
+		column := pair{&one, p.theta, p.x, p.y}
+		sum += column.parameter("variance", 0) * k(column)
 	}
 	return sum
 }
@@ -286,6 +302,10 @@ func (b builder) unscaled(e kernel.Expr, prefix string) covariance {
 	}
 	l := e.(*kernel.Leaf)
 	bound, formula := b.leaf(l, prefix), formulas[l.Family.Name]
+	if l.Family.Name == "additive" {
+		of, _, _ := strings.Cut(strings.Trim(strings.TrimPrefix(l.String(), "additive"), "()"), ",")
+		formula = func(p pair) complex128 { return p.additive(formulas[of]) }
+	}
 	if formula == nil {
 		b.t.Fatalf("devicetest has no formula from the literature for the kernel %s: add it to formulas in device/devicetest/covariance.go", l.Family.Name)
 	}
@@ -298,7 +318,7 @@ func (b builder) leaf(l *kernel.Leaf, prefix string) *leaf {
 	if out.columns == nil {
 		out.columns = kernel.Columns(b.d)
 	}
-	for _, name := range []string{"lengthscale", "period", "alpha", "offset", "lengthscale_low", "lengthscale_high", "a", "b"} {
+	for _, name := range []string{"lengthscale", "period", "alpha", "variance", "offset", "lengthscale_low", "lengthscale_high", "a", "b"} {
 		if place, ok := b.take(prefix + name); ok {
 			out.places[name] = []int{place}
 		}

@@ -85,7 +85,7 @@ func (d defaults) kernel() []Parameter {
 		unit := 1.0
 		switch p.Kind {
 		case kernel.Lengthscale:
-			unit = spread.MedianDistance(x, p.Dims)
+			unit = spread.PartOf(p) * spread.MedianDistance(x, p.Dims)
 			q.Start = unit * math.Pow(0.5, float64(lengthscales))
 			lengthscales++
 		case kernel.Period:

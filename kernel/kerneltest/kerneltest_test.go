@@ -49,6 +49,8 @@ func TestBuiltIn(t *testing.T) {
 		kerneltest.Expression(t, name, nil)
 		kerneltest.Expression(t, name+"(ard)", nil)
 	}
+	kerneltest.Expression(t, "additive(matern32)", nil)
+	kerneltest.Expression(t, "additive(rq, ard) + rbf*additive(matern52, ard)", nil)
 }
 
 // TestMistakes runs the helper on wrong kernels in a separate process, where it must fail.

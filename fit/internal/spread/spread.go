@@ -82,6 +82,15 @@ func MedianDistance(x *kernel.Points, dims []int) float64 {
 	return rootOfMedian(squares)
 }
 
+// PartOf returns the share of a distance over the columns of a lengthscale that it is compared with: a column's if each
+// has distances of its own.
+func PartOf(p kernel.Param) float64 {
+	if !p.Apart {
+		return 1
+	}
+	return 1 / math.Sqrt(float64(len(p.Dims)))
+}
+
 // squaredDistance returns the squared Euclidean distance of two points over columns.
 func squaredDistance(x *kernel.Points, dims []int, i, j int) float64 {
 	sum := 0.0

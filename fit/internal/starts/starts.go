@@ -133,8 +133,8 @@ func lengthscaleStarts(x *kernel.Points, targets []float64, prog *kernel.Program
 		if p.Kind != kernel.Lengthscale {
 			continue
 		}
-		mid := spread.MedianDistance(x, p.Dims)
-		near := min(2*spread.NearestDistance(x, p.Dims), mid/4)
+		mid := spread.PartOf(p) * spread.MedianDistance(x, p.Dims)
+		near := min(2*spread.PartOf(p)*spread.NearestDistance(x, p.Dims), mid/4)
 		for i, name := range p.ElementNames() {
 			l := &leafLevels{leaves, [...]float64{nearest: near, short: math.Sqrt(near * mid), median: mid, long: longScale * mid, columns: mid}}
 			if p.Vector {
