@@ -204,10 +204,13 @@ func (c *chooser) all() error {
 			smooth = m
 		}
 	}
-	if err := c.try(smooth.Kernel+" + "+rough, mean, withRough(smooth.values())); err != nil {
+	if err := c.try(smooth.Kernel+" + "+rough, mean, withTerm(smooth.values(), smooth.Kernel, roughShare, 1)); err != nil {
 		return err
 	}
 	if err := c.try(isotropic, mean, map[string]float64{}); err != nil {
+		return err
+	}
+	if err := c.sums(mean); err != nil {
 		return err
 	}
 	if column := spectrum.PeriodicColumn(c.job.Sample.Points, c.job.Sample.Targets); column >= 0 {
@@ -314,20 +317,4 @@ func (c *chooser) with(kernel, mean string, start map[string]float64, s *problem
 			p.Experts = nil
 		}
 	}), nil
-}
-
-// withRough returns start values of a smooth kernel plus a rough one from the optimum of the former.
-func withRough(values map[string]float64) map[string]float64 {
-	out := map[string]float64{}
-	for name, v := range values {
-		switch {
-		case strings.HasPrefix(name, "signal_variance"):
-			out["k1."+name], out["k2."+name] = (1-roughShare)*v, roughShare*v
-		case strings.HasPrefix(name, "lengthscale"):
-			out["k1."+name] = v
-		default:
-			out[name] = v
-		}
-	}
-	return out
 }

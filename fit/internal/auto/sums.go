@@ -1,0 +1,110 @@
+package auto
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gpfit/table/feature"
+)
+
+// additives are sums over columns that share a lengthscale and a variance.
+var additives = []string{"additive(matern52)", "additive(rbf)", "additive(matern12)"}
+
+// A sum over columns takes a covariance of each column for each pair of rows, so with more than mostAdditive columns there
+// is none. With more than mostOwn, BIC hardly takes one in which each column has a lengthscale and a variance of its own.
+const (
+	mostAdditive = 60
+	mostOwn      = 30
+)
+
+// termShare is the share of the variance of the best kernel with which another term begins.
+const termShare = 0.2
+
+// sums tries sums of functions of fewer columns: of each category, and of each column, alone and with the best kernel.
+func (c *chooser) sums(mean string) error {
+	if kernel := c.categories(); kernel != "" {
+		if err := c.try(kernel, mean, map[string]float64{}); err != nil {
+			return err
+		}
+	}
+	d := c.sample.Points.D
+	if d < 2 || d > mostAdditive {
+		return nil
+	}
+	best := c.best
+	if err := c.try(best.Kernel+" + "+additives[0], mean, withTerm(best.values(), best.Kernel, termShare, d)); err != nil {
+		return err
+	}
+	start := map[string]float64{}
+	for _, kernel := range additives {
+		if err := c.try(kernel, mean, start); err != nil || !slices.Contains(additives, c.best.Kernel) {
+			return err
+		}
+		start = c.best.values()
+	}
+	if d > mostOwn {
+		return nil
+	}
+	start["variance"] = start["signal_variance"]
+	delete(start, "signal_variance")
+	return c.try(strings.Replace(c.best.Kernel, ")", ", ard)", 1), mean, start)
+}
+
+// categories returns the sum of a function of each category and of one of the numbers, "" without categories.
+func (c *chooser) categories() string {
+	s := c.job.Sample
+	if s.Data.Encoding == nil {
+		return ""
+	}
+	var terms, numbers []string
+	inUse := map[int]bool{}
+	for _, column := range s.Columns {
+		inUse[column] = true
+	}
+	first := 0
+	for _, coding := range s.Data.Encoding.Columns {
+		var dims []string
+		for at := first; at < first+coding.Width(); at++ {
+			if inUse[at] {
+				dims = append(dims, fmt.Sprint(at))
+			}
+		}
+		if first += coding.Width(); coding.Kind != feature.Category {
+			numbers = append(numbers, dims...)
+		} else if dims != nil {
+			terms = append(terms, "hamming("+dimsText(dims)+")")
+		}
+	}
+	if terms == nil {
+		return ""
+	}
+	if numbers != nil {
+		terms = append(terms, "matern52(ard, "+dimsText(numbers)+")")
+	}
+	return strings.Join(terms, " + ")
+}
+
+func dimsText(dims []string) string { return "dims=[" + strings.Join(dims, ", ") + "]" }
+
+// withTerm returns start values of a kernel plus another term from the optimum of the former. The term has a share of its
+// variance, in d equal parts.
+func withTerm(values map[string]float64, kernel string, share float64, d int) map[string]float64 {
+	out, terms, prefix := map[string]float64{}, 1+strings.Count(kernel, " + "), ""
+	if terms == 1 {
+		prefix = "k1."
+	}
+	own := fmt.Sprintf("k%d.signal_variance", terms+1)
+	for name, v := range values {
+		switch {
+		case strings.HasSuffix(name, "signal_variance"):
+			out[prefix+name] = (1 - share) * v
+			out[own] += share * v / float64(d)
+		case strings.HasPrefix(name, "lengthscale"):
+			out[prefix+name] = v
+		default:
+			out[name] = v
+		}
+	}
+	return out
+}
