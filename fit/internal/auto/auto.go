@@ -210,10 +210,12 @@ func (c *chooser) all() error {
 	if err := c.try(isotropic, mean, map[string]float64{}); err != nil {
 		return err
 	}
-	if err := c.sums(mean); err != nil {
-		return err
-	}
-	if column := spectrum.PeriodicColumn(c.job.Sample.Points, c.job.Sample.Targets); column >= 0 {
+	column := spectrum.PeriodicColumn(c.job.Sample.Points, c.job.Sample.Targets)
+	if column < 0 {
+		if err := c.sums(mean); err != nil {
+			return err
+		}
+	} else { // the other columns are often functions of this one
 		if err := c.try(fmt.Sprintf("%s + rbf(dims=%d)*periodic(dims=%[2]d)", c.best.Kernel, c.job.Sample.Columns[column]), mean, nil); err != nil {
 			return err
 		}
