@@ -11,8 +11,8 @@ import (
 	"gpfit/table/feature"
 )
 
-// TestSums checks which tables get sums over columns: those whose columns add, not those whose columns multiply. A model of
-// one column and one of very many has none.
+// TestSums checks that columns that add get a sum over columns, and that columns that multiply get none. A table of one
+// column or of very many gets none either.
 func TestSums(t *testing.T) {
 	waves := func(x []float64) (y float64) {
 		for i, v := range x[:min(6, len(x))] {
