@@ -12,10 +12,11 @@ import (
 var additives = []string{"additive(matern52)", "additive(rbf)", "additive(matern12)"}
 
 // A sum over columns takes a covariance of each column for each pair of rows, so with more than mostAdditive columns there
-// is none. With more than mostOwn, BIC hardly takes one in which each column has a lengthscale and a variance of its own.
+// is none. Only a table of at most mostOwn numbers gets one in which each column has a lengthscale and a variance of its own:
+// the Hessian of 2d parameters takes a time of d²n², and on 900 rows of 20 columns the error is only 4 % lower for 50 times it.
 const (
 	mostAdditive = 60
-	mostOwn      = 30
+	mostOwn      = 5000
 )
 
 // termShare is the share of the variance of the best kernel with which another term begins.
@@ -43,7 +44,7 @@ func (c *chooser) sums(mean string) error {
 		}
 		start = c.best.values()
 	}
-	if d > mostOwn {
+	if d*c.job.N() > mostOwn {
 		return nil
 	}
 	start["variance"] = start["signal_variance"]
