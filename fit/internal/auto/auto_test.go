@@ -13,7 +13,6 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
-	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/testcheck"
 )
@@ -48,7 +47,7 @@ func TestChoice(t *testing.T) {
 	d := table(90, 2, 0.1, func(x []float64) float64 { return math.Abs(x[0]) + 0.5*x[1] })
 	out := run(t, d, problem.Options{})
 	c := out.Report.Choice
-	if len(c.Models) != 11 || c.Rows != 90 || c.Models[0].Kernel != out.Report.Kernel || c.Models[0].Mean != out.Report.Mean || out.Job.KernelText() != out.Report.Kernel {
+	if len(c.Models) != 7 || c.Rows != 90 || c.Models[0].Kernel != out.Report.Kernel || c.Models[0].Mean != out.Report.Mean || out.Job.KernelText() != out.Report.Kernel {
 		t.Fatalf("%d models on %d rows, the first is %s with mean %s; the fit has %s, %s", len(c.Models), c.Rows, c.Models[0].Kernel, c.Models[0].Mean, out.Report.Kernel, out.Report.Mean)
 	}
 	last := math.Inf(-1)
@@ -61,7 +60,7 @@ func TestChoice(t *testing.T) {
 		}
 		last = m.BIC
 	}
-	if text := c.Text(); !strings.Contains(text, "the lowest BIC of 11 models, tuned on 90 rows") || !slices.ContainsFunc(c.Models, func(m summary.ChosenModel) bool { return m.Mean == "linear" }) {
+	if text := c.Text(); !strings.Contains(text, "the lowest BIC of 7 models, tuned on 90 rows") || !strings.Contains(text, "with a linear mean") {
 		t.Error(text)
 	}
 }
@@ -92,8 +91,8 @@ func TestChoiceOfRows(t *testing.T) {
 	}
 }
 
-// TestCost checks that a fit of 2,000 rows with a choice takes at most three times the values of a fit of
-// the first kernel. A value over fewer rows counts in proportion to the cube of their number.
+// TestCost checks that a fit of 2,000 rows with a choice takes at most three and a half times the values of a fit
+// of the first kernel; the kernel that it chooses is a sum. A value over fewer rows counts in proportion to the cube of their number.
 func TestCost(t *testing.T) {
 	if !testcheck.Long() {
 		t.Skip("takes minutes; GPFIT_LONG=1 runs it")
@@ -116,7 +115,7 @@ func TestCost(t *testing.T) {
 		return sum + each*float64(rest)
 	}
 	one := work(problem.Options{Kernel: problem.DefaultKernel})
-	if choice := work(problem.Options{}); choice > 3*one {
+	if choice := work(problem.Options{}); choice > 3.5*one {
 		t.Errorf("%.1f values with a choice, %.1f without", choice, one)
 	}
 }
@@ -153,7 +152,7 @@ func TestLinearMean(t *testing.T) {
 	if len(r.MeanCoefficients) != 3 || len(r.Choice.LeftOut) != 1 {
 		t.Errorf("mean %s without %v", r.Mean, r.Choice.LeftOut)
 	}
-	if r := run(t, wide, problem.Options{Mean: "zero"}).Report; r.Mean != "zero" || len(r.Choice.Models) != 10 {
+	if r := run(t, wide, problem.Options{Mean: "zero"}).Report; r.Mean != "zero" || len(r.Choice.Models) != 6 {
 		t.Errorf("mean %s, %d models", r.Mean, len(r.Choice.Models))
 	}
 }

@@ -22,7 +22,8 @@ const (
 // termShare is the share of the variance of the best kernel with which another term begins.
 const termShare = 0.2
 
-// sums tries sums of functions of fewer columns: of each category, and of each column, alone and with the best kernel.
+// sums tries sums of functions of fewer columns: of each category, and of each column, with the best kernel and, if that is
+// better, alone.
 func (c *chooser) sums(mean string) error {
 	if kernel := c.categories(); kernel != "" {
 		if err := c.try(kernel, mean, map[string]float64{}); err != nil {
@@ -34,10 +35,10 @@ func (c *chooser) sums(mean string) error {
 		return nil
 	}
 	best := c.best
-	if err := c.try(best.Kernel+" + "+additives[0], mean, withTerm(best.values(), best.Kernel, termShare, d)); err != nil {
+	if err := c.try(best.Kernel+" + "+additives[0], mean, withTerm(best.values(), best.Kernel, termShare, d)); err != nil || c.best == best {
 		return err
 	}
-	start := map[string]float64{}
+	start := lastTerm(c.best.values(), c.best.Kernel)
 	for _, kernel := range additives {
 		if err := c.try(kernel, mean, start); err != nil || !slices.Contains(additives, c.best.Kernel) {
 			return err
@@ -87,6 +88,17 @@ func (c *chooser) categories() string {
 }
 
 func dimsText(dims []string) string { return "dims=[" + strings.Join(dims, ", ") + "]" }
+
+// lastTerm returns start values of the last term of a sum from the optimum of the sum.
+func lastTerm(values map[string]float64, kernel string) map[string]float64 {
+	out, own := map[string]float64{}, fmt.Sprintf("k%d.", 1+strings.Count(kernel, " + "))
+	for name, v := range values {
+		if own, ok := strings.CutPrefix(name, own); ok || !strings.HasPrefix(name, "k") {
+			out[own] = v
+		}
+	}
+	return out
+}
 
 // withTerm returns start values of a kernel plus another term from the optimum of the former. The term has a share of its
 // variance, in d equal parts.
