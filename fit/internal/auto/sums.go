@@ -2,6 +2,7 @@ package auto
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,15 +61,11 @@ func (c *chooser) categories() string {
 		return ""
 	}
 	var terms, numbers []string
-	inUse := map[int]bool{}
-	for _, column := range s.Columns {
-		inUse[column] = true
-	}
 	first := 0
 	for _, coding := range s.Data.Encoding.Columns {
 		var dims []string
 		for at := first; at < first+coding.Width(); at++ {
-			if inUse[at] {
+			if slices.Contains(s.Columns, at) {
 				dims = append(dims, fmt.Sprint(at))
 			}
 		}
@@ -108,7 +105,8 @@ func withTerm(values map[string]float64, kernel string, share float64, d int) ma
 		prefix = "k1."
 	}
 	own := fmt.Sprintf("k%d.signal_variance", terms+1)
-	for name, v := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) { // in order, for the bits of the sum
+		v := values[name]
 		switch {
 		case strings.HasSuffix(name, "signal_variance"):
 			out[prefix+name] = (1 - share) * v
