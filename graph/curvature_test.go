@@ -225,6 +225,15 @@ func TestHessianProbes(t *testing.T) {
 	testcheck.Near(t, "Hessian", got, want, 0.05, 0.02*size)
 }
 
+// TestProbes checks that more vectors estimate traces only up to a thousand points.
+func TestProbes(t *testing.T) {
+	for n, want := range map[int]int{5: 5, 32: 32, 300: 32, 800: 50, 1024: 64, 1300: 50, 2048: 32, 100_000: 32} {
+		if got := graph.Probes(n); got != want {
+			t.Errorf("%d points: %d vectors, want %d", n, got, want)
+		}
+	}
+}
+
 // TestCancelledCurvature checks that the objective forms Σ again after second derivatives were
 // cancelled, which empties the workspace.
 func TestCancelledCurvature(t *testing.T) {

@@ -27,7 +27,7 @@ import (
 // where that is positive, which is positive semidefinite.
 //
 // The average information takes O(p·n²) operations. The Hessian takes as many for each of 32 to
-// 256 random vectors, always the same ones, that estimate the traces (Hutchinson,
+// 64 random vectors, always the same ones, that estimate the traces (Hutchinson,
 // Communications in Statistics 19 (1990), 433); up to exactTraces points, and on workspaces that form Σ
 // quickly, it is exact, but for differences of contractions. Errors are [*device.UnsupportedError], also for leave-one-out
 // objectives, and the errors of the workspace.
@@ -109,13 +109,9 @@ func (c *curvature) derivatives(exact bool) ([]float64, error) {
 const exactTraces = 32
 
 // Probes returns the number of vectors from which [Objective.Curvature] estimates traces for n points.
-// The more points, the less of an evaluation a vector costs, and an error of the curvature costs steps.
-func Probes(n int) int {
-	if n <= exactTraces {
-		return n
-	}
-	return min(256, max(32, min(64, n/16), n/40))
-}
+// An error of the curvature costs steps. The relative error of a trace falls with the number of vectors and with the
+// number of points, so that many points need fewer.
+func Probes(n int) int { return min(n, max(exactTraces, min(64, n/16, 1<<16/n))) }
 
 // subtractTraces subtracts ½T tr(Σ⁻¹Σ_iΣ⁻¹Σ_j) = ½T tr(M_iM_j) with M_i = L⁻¹Σ_iL⁻ᵀ.
 func (c *curvature) subtractTraces(h []float64) error {

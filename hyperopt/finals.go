@@ -73,7 +73,13 @@ func (t *finals) run(ctx context.Context) error {
 }
 
 // ended reports whether no more starts may descend.
-func (t *finals) ended() bool { return t.anew || t.result.Status == descent.StatusCancelled }
+func (t *finals) ended() bool {
+	return t.anew || t.result.Status == descent.StatusCancelled || t.Beat != nil && t.result.F > *t.Beat+lost
+}
+
+// lost is the distance above Settings.Beat from which on other starts will not make up for it: they seldom end
+// by so much lower.
+const lost = 50
 
 // descendInBlocks runs descents over all rows, in blocks, and after each what follows from its end.
 func (t *finals) descendInBlocks(ctx context.Context, waiting []candidate, settings descent.Options) (err error) {
@@ -187,7 +193,7 @@ const mostImprovements = 8
 func (t *finals) improve(ctx context.Context) error {
 	defer func() { t.improved = t.result.F }()
 	for range mostImprovements {
-		if !t.racing() || !t.result.Status.Converged() {
+		if !t.racing() || !t.result.Status.Converged() || t.ended() {
 			return nil
 		}
 		best := t.result.F

@@ -342,3 +342,20 @@ func TestOrder(t *testing.T) {
 		t.Errorf("%v without groups", rows)
 	}
 }
+
+// TestBeat checks that a run whose first end is far above the value that it has to beat has no more starts and no
+// alternatives, and that one near it has the same as without.
+func TestBeat(t *testing.T) {
+	p := func() *table {
+		return &table{n: 150, starts: [][]float64{{0, 2, 0.25}, {5, -2, 0.25}}, alternatives: [][]float64{{1, -2.5, 0.25}}}
+	}
+	own := tune(t, p(), Settings{})
+	far, near := own.F-lost-1, own.F+1
+	after := tune(t, p(), Settings{Beat: &far})
+	if !slices.Contains(steps(own), "alternatives") || slices.Contains(steps(after), "alternatives") || after.FullSize.Value >= own.FullSize.Value || !(after.F > far) {
+		t.Errorf("steps %v and %v", steps(own), steps(after))
+	}
+	if same := tune(t, p(), Settings{Beat: &near}); same.F != own.F || same.Total != own.Total {
+		t.Errorf("%v and %v, %+v and %+v", same.F, own.F, same.Total, own.Total)
+	}
+}

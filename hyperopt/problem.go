@@ -124,6 +124,9 @@ type Settings struct {
 	// Metric, unless nil, is an approximation of the Hessian at the start values, with
 	// which the descent from there begins unless subsets come before all rows.
 	Metric descent.Metric `hash:"omitzero"`
+	// Beat, unless nil, is the value that the optimum has to go below to be of any use, as in
+	// [descent.Options]. A run whose first end is far above it has no further starts and alternatives.
+	Beat *float64 `hash:"omitzero"`
 	// Seed is the seed of all random choices.
 	Seed uint64
 }

@@ -56,7 +56,7 @@ func (t *tuner) total(rows int) *descent.Evaluations {
 // Descents returns the options of a descent over all rows.
 func (s Settings) Descents(rows int) descent.Options {
 	return descent.Options{MaxEvaluations: s.MaxEvaluations, GradientTolerance: s.GradientTolerance,
-		RelativeTolerance: s.RelativeTolerance, ToleranceNats: s.toleranceNats(rows), Precision: s.Precision, FewRows: rows < coarseFrom}
+		RelativeTolerance: s.RelativeTolerance, ToleranceNats: s.toleranceNats(rows), Precision: s.Precision, FewRows: rows < coarseFrom, Beat: s.Beat}
 }
 
 // toleranceNats returns the tolerance of a descent over all rows.
@@ -83,7 +83,7 @@ func (t *tuner) descents() descent.Options {
 // closely is pointless, because the next stage moves the optimum by more.
 func (t *tuner) looseDescents(rows int) descent.Options {
 	s := t.descents()
-	s.Eager = true
+	s.Eager, s.Beat = true, nil // which is a value over all rows
 	if s.GradientTolerance >= 0 {
 		s.GradientTolerance = max(s.GradientTolerance, looseGradient)
 	}

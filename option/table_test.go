@@ -55,6 +55,7 @@ var unbound = map[string]string{
 	"Fit.Settings.RelativeTolerance": "as GradientTolerance",
 	"Fit.Settings.Precision":         "the device's",
 	"Fit.Settings.Metric":            "of the model that the fit starts from",
+	"Fit.Settings.Beat":              "of a choice between models",
 	"CrossValidation.OnFold":         "callback",
 	"Select.CrossValidation.Folds":   "copied from CrossValidation",
 	"Select.CrossValidation.Seed":    "copied from Data.Seed",

@@ -56,6 +56,9 @@ type Options struct {
 	// FewRows says that a Hessian of a [Curved] function costs more than some gradients. A descent
 	// then ends without one if its steps change f as the average information promises.
 	FewRows bool
+	// Beat, unless nil, is the value that an end must go below to be of any use. A descent that promises
+	// much less ends without a Hessian.
+	Beat *float64
 	// Callback, unless nil, is called at each start's first point and after each
 	// accepted iteration. Calls never overlap, but with several objectives they
 	// come from different goroutines.

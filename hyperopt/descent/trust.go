@@ -12,7 +12,7 @@ import (
 )
 
 // The end of a descent of a [Curved] function: Newton steps within a trust region (N&W chapter 4),
-// first with the average information, which costs next to nothing, and with the Hessian where that
+// first with the average information, which costs little, and with the Hessian where that
 // is too far from it, and to confirm the end. It begins near an optimum, because second-order
 // steps from afar lead to other basins.
 
@@ -38,7 +38,7 @@ const (
 	// crawl is the difference from 1 of the ratio of the actual decrease to the promise from which on,
 	// twice in a row, the average information is too far from the Hessian: with the true curvature
 	// h and its a, the ratio is 2 − h/a, and each step leaves 1 − h/a of the error.
-	// With many rows, where a Hessian costs less than a step, crawlMany takes its place.
+	// With many rows, where a Hessian costs about as much as a step, crawlMany takes its place.
 	crawl, crawlMany = 0.5, 0.25
 	// localStep is the length of a step on which the average information changes so little that corrections
 	// by steps are worth more than a new one.
@@ -55,8 +55,10 @@ type trust struct {
 	radius float64
 	// b is the matrix of the model at the current iterate, seen by the reciprocals far; exact says
 	// that it is the Hessian, and insist that all further ones are to be.
-	b             Metric
-	far           reciprocals
+	b   Metric
+	far reciprocals
+	// rest is the latest Hessian without the average information.
+	rest          Metric
 	exact, insist bool
 	crawls        int
 	// fresh says that the Hessian was computed at the iterate, and not corrected by steps.
@@ -131,6 +133,8 @@ func (t *trust) see(p Point, h second) {
 	if h.information == nil {
 		return
 	}
+	t.rest = slices.Clone(h.b)
+	floats.Sub(t.rest, h.information)
 	t.far = t.space.reciprocals(p, h.information)
 	t.b = t.far.see(h.b, p)
 	for i, z := range p.Z {
@@ -157,6 +161,8 @@ func (t *trust) run() (Status, error) {
 		switch {
 		case t.misses >= mostMisses && left <= trustSmall:
 			return StatusGainConverged, nil
+		case t.s.Beat != nil && t.at.F-raceGain-raceHope*left > *t.s.Beat:
+			return StatusGainConverged, nil // what is left is of no use
 		case s == nil || left > t.tolerance():
 		case t.exact && (t.fresh || t.radius >= trustWide), t.s.Eager, !t.exact && t.trusted && t.s.FewRows:
 			return cmp.Or(t.converged(), StatusGainConverged), nil
@@ -227,13 +233,13 @@ func (t *trust) step(s []float64, promise float64) error {
 	}
 	t.insist = t.insist || t.crawls >= 2
 	t.trusted = math.Abs(ratio-1) < trustworthy
-	switch { // with many rows, where a Hessian costs less than a step, one is corrected only for the last step
+	switch {
 	case !t.exact:
 		t.keepsMatrix = t.trusted && t.s.FewRows && length < localStep
 	case t.s.FewRows:
 		t.keepsMatrix = ratio > 0.25 && ratio < 2
-	default:
-		t.keepsMatrix = t.trusted && promise < 10*t.tolerance()
+	default: // with many rows, a wrong Hessian far from the end wastes dearer steps
+		t.keepsMatrix = t.trusted && promise < trustNear
 	}
 	return t.accept(p)
 }
@@ -282,13 +288,14 @@ func (t *trust) jump(p Point) error {
 // accept makes p, whose gradient was just evaluated, the iterate.
 func (t *trust) accept(p Point) error {
 	ok := true
+	var err error
 	if t.keepsMatrix {
-		t.correct(p)
+		err = t.follow(p)
 	} else {
-		var err error
-		if ok, err = t.examine(p); err != nil {
-			return err
-		}
+		ok, err = t.examine(p)
+	}
+	if err != nil {
+		return err
 	}
 	if !ok {
 		t.radius = 0
@@ -298,6 +305,24 @@ func (t *trust) accept(p Point) error {
 		t.model = m
 	}
 	t.notify(t.descent)
+	return nil
+}
+
+// follow takes the matrix over to p. With many rows, where a Hessian has cost more than it gains, the average
+// information is new, and the rest stays.
+func (t *trust) follow(p Point) error {
+	if t.exact && !t.s.FewRows && t.rest != nil {
+		h, err := t.second(t.ctx, p.Z, false)
+		if err != nil {
+			return err
+		}
+		if h.information = h.b; h.b != nil {
+			h.b, h.exact = slices.Clone(t.rest), true
+			floats.Add(h.b, h.information)
+			t.see(p, h)
+		}
+	}
+	t.correct(p)
 	return nil
 }
 

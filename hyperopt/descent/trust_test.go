@@ -157,3 +157,34 @@ func TestStartAtOptimum(t *testing.T) {
 		t.Errorf("%s at %v, gradient %v", r.Status, r.X, r.GradientNorm)
 	}
 }
+
+// TestBeat checks that a descent without a chance to go below the value that it has to beat takes no Hessian, and that
+// one with a chance ends where it would.
+func TestBeat(t *testing.T) {
+	end := func(o Options) *Result {
+		search := Search{Objectives: []Func{well(5)}, Starts: []Start{{Z: []float64{1.3, 0.2}, Metric: Metric{10, 0, 0, 10}}},
+			Parameters: []Parameter{{Name: "x", Lower: math.Inf(-1), Upper: 8}, {Name: "y", Lower: math.Inf(-1), Upper: 8}}}
+		o.ToleranceNats, o.FewRows = 1e-6, true
+		return testcheck.Get(Minimize(t.Context(), search, o))(t)
+	}
+	far, near := -100.0, 0.1
+	own, lost, close := end(Options{}), end(Options{Beat: &far}), end(Options{Beat: &near})
+	if own.Evaluations.Hessian == 0 || lost.Evaluations.Hessian > 0 || !lost.Status.Converged() || lost.Evaluations.Value >= own.Evaluations.Value {
+		t.Errorf("%+v without a value to beat, %s and %+v with one out of reach", own.Evaluations, lost.Status, lost.Evaluations)
+	}
+	testcheck.Near(t, "end with a chance", close.X, own.X, 0, 0)
+}
+
+// TestFollow checks that a descent over many rows keeps what a Hessian near the end has besides the average information,
+// and needs no other.
+func TestFollow(t *testing.T) {
+	start := []float64{1.03, 0.48}
+	search := Search{Objectives: []Func{well(5)}, Starts: []Start{{Z: start, Metric: Metric{10, 0, 0, 10}}},
+		Limits:     func([]float64) []float64 { return []float64{math.Inf(1), math.Inf(1)} },
+		Parameters: []Parameter{{Name: "x", Lower: math.Inf(-1), Upper: 8}, {Name: "y", Lower: math.Inf(-1), Upper: 8}}}
+	r := testcheck.Get(Minimize(t.Context(), search, Options{ToleranceNats: 1e-8}))(t)
+	if r.Evaluations.Hessian != 1 || r.Evaluations.Gradient < 3 || !r.Status.Converged() {
+		t.Errorf("%s after %+v", r.Status, r.Evaluations)
+	}
+	testcheck.Near(t, "minimum", r.X, []float64{1, 0.5}, 0, 1e-4)
+}
