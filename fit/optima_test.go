@@ -71,12 +71,12 @@ func TestSearch(t *testing.T) {
 		miss        bool
 	}{
 		"fixed":      {twoOptima(60), fixed, summary.SearchFixed, "all parameters are fixed: there was nothing to search", 0, 0, true},
-		"unfinished": {twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{MaxEvaluations: 3}}, summary.SearchUnfinished, "did not converge (stopped: it used up its evaluations)", 0, 0, true},
+		"unfinished": {twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{MaxEvaluations: 3, Coarse: hyperopt.CoarseOff}}, summary.SearchUnfinished, "did not converge (stopped: it used up its evaluations)", 0, 0, true},
 		"given":      {twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: complete(0), Set: shortScale, NoiseFloor: problem.NoNoiseFloor}, summary.SearchAlone, "one descent from the given start: nothing says that there is no lower optimum", 0, 0, true},
-		"alone":      {twoOptima(60), problem.Options{Mean: "zero", Kernel: "rbf + periodic", Settings: complete(0)}, summary.SearchAlone, "one descent from the start values: about 2 in 3 such fits miss a lower one; 5 restarts may find it", 0.6, 0.7, true},
-		"subset":     {smooth(400), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}, summary.SearchSubset, "compared on 200 of 400 rows; one descended over all rows: about 1 in ", 0.02, 0.2, false},
-		"single":     {twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: complete(1)}, summary.SearchSingle, "1 of 2 starts led to this optimum, 1 to others, the next 65 nats higher: about 1 in 5 such fits misses a lower one", 0.1, 0.3, false},
-		"agreed":     {smooth(100), problem.Options{Kernel: "rbf", Mean: "zero", Settings: complete(8)}, summary.SearchAgreed, "3 of 9 starts led to this optimum, 6 to others, the next 6.1 nats higher: about 1 in 15 such fits misses a lower one", 0.05, 0.15, false},
+		"alone":      {twoOptima(60), problem.Options{Mean: "zero", Kernel: "rbf + periodic", Settings: complete(0)}, summary.SearchAlone, "one descent from the start values: in a benchmark, about 2 in 3 such fits missed a lower one; 5 restarts may find it", 0.6, 0.7, true},
+		"subset":     {smooth(400), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}, summary.SearchSubset, "compared on 200 of 400 rows; one descended over all rows: in a benchmark, about 1 in 8 ", 0.02, 0.2, false},
+		"single":     {twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: complete(1)}, summary.SearchSingle, "1 of 2 starts led to this optimum, 1 to others, the next 65 nats higher: in a benchmark, about 1 in 5 such fits missed a lower one", 0.1, 0.3, false},
+		"agreed":     {smooth(100), problem.Options{Kernel: "rbf", Mean: "zero", Settings: complete(8)}, summary.SearchAgreed, "3 of 9 starts led to this optimum, 6 to others, the next 6.1 nats higher: in a benchmark, about 1 in 15 such fits missed a lower one", 0.05, 0.15, false},
 	} {
 		r := mustFit(t, c.d, c.o).Report
 		of := fmt.Sprint(c.o.Kernel, c.d.N)
@@ -282,6 +282,21 @@ func TestVerdict(t *testing.T) {
 		cv := testcheck.Get(CrossValidate(t.Context(), job, backend, r.Parameters, problem.CrossValidation{Folds: 4}))(t)
 		if cv.Calibration != want {
 			t.Errorf("noise variance %v: %.3f covered in cross-validation, %q", noise, cv.Coverage95, cv.Calibration)
+		}
+	}
+}
+
+// TestDefaultRestarts checks when a fit has restarts that nobody asked for.
+func TestDefaultRestarts(t *testing.T) {
+	for want, cases := range map[int][]problem.Options{
+		20: {{Kernel: "rbf"}},
+		3:  {{Kernel: "rbf", Settings: hyperopt.Settings{Restarts: 3}}},
+		0:  {{Kernel: "rbf", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}, {Kernel: "rbf", NoNoise: true}, {Kernel: strings.Repeat("rbf + ", 15) + "rbf"}},
+	} {
+		for _, o := range cases {
+			if few, more := mustPrepare(t, smooth(100), o).Restarts(), mustPrepare(t, smooth(300), o).Restarts(); few != want || more != o.Settings.Restarts {
+				t.Errorf("%+v: %d and %d restarts, want %d and %d", o, few, more, want, o.Settings.Restarts)
+			}
 		}
 	}
 }

@@ -150,12 +150,12 @@ func (s *Searched) found(next *float64) string {
 	return text
 }
 
-// chanceText states a chance.
+// chanceText states a chance, and what it is a share of: other tables may be harder.
 func chanceText(chance float64) string {
 	if chance > 0.6 {
-		return "about 2 in 3 such fits miss a lower one"
+		return "in a benchmark, about 2 in 3 such fits missed a lower one"
 	}
-	return fmt.Sprintf("about 1 in %.0f such fits misses a lower one", 1/chance)
+	return fmt.Sprintf("in a benchmark, about 1 in %.0f such fits missed a lower one", 1/chance)
 }
 
 // more names a number of restarts to try.
