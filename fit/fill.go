@@ -199,7 +199,7 @@ func addTuning(r *summary.Report, j *tuning.Job, t *hyperopt.Result) {
 func newSearch(j *tuning.Job, t *hyperopt.Result) *summary.SearchReport {
 	s := &summary.Searched{
 		Coverage: hyperopt.NewCoverage(t), Status: summary.StatusText(t.Status.String()), Converged: t.Status.Converged(), Fixed: t.Status == descent.StatusAllFixed,
-		Given: j.Options.From != nil || len(j.Options.Set) > 0, Rows: j.N(), Restarts: j.Options.Settings.Restarts,
+		Given: j.Options.From != nil || len(j.Options.Set) > 0, Rows: j.N(), Restarts: j.Restarts(),
 	}
 	if n := len(t.Path); n > 0 && t.Path[n-1].Step == robustStep {
 		s.Coverage, s.Continued = hyperopt.Coverage{Starts: 1, Best: 1, Next: math.Inf(1)}, "rows got noise variances of their own"

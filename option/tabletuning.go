@@ -73,7 +73,7 @@ func scoreOptions() Entries {
 
 func tuningOptions() Entries {
 	restarts := Option{Name: "restarts", Kind: Whole, Group: Tuning, Field: "Fit.Settings.Restarts", Places: in(choices, Every), Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
-		Help: "number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. From 60 rows on, twice as many begin on half of the rows or fewer, and the best go on over all rows"}
+		Help: "number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. 0 means 20 for fewer than 300 rows and at most 30 free parameters. From 60 rows on, twice as many begin on half of the rows or fewer, and the best go on over all rows"}
 	alone := restarts
 	alone.Places, alone.Help = []string{"fit", "profile", Spec}, restarts.Help+"; with option coarse off, each start runs to its end over all rows"
 	return Entries{

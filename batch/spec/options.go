@@ -85,7 +85,7 @@ type Options struct {
 	RequirePSD *bool `yaml:"require_psd,omitempty" json:"require_psd,omitempty"`
 	// MaxJitter: largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added.
 	MaxJitter *float64 `yaml:"max_jitter,omitempty" json:"max_jitter,omitempty"`
-	// Restarts: number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. From 60 rows on, twice as many begin on half of the rows or fewer, and the best go on over all rows; with option coarse off, each start runs to its end over all rows.
+	// Restarts: number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. 0 means 20 for fewer than 300 rows and at most 30 free parameters. From 60 rows on, twice as many begin on half of the rows or fewer, and the best go on over all rows; with option coarse off, each start runs to its end over all rows.
 	Restarts *int `yaml:"restarts,omitempty" json:"restarts,omitempty"`
 	// MaxEvals: largest number of evaluations in each descent.
 	MaxEvals *int `yaml:"max_evals,omitempty" json:"max_evals,omitempty"`

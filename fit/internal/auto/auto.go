@@ -93,7 +93,7 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 		report = nil // nothing was compared
 	}
 	whole := c.sample.N() == c.job.N()
-	if chosen := c.best; whole && (chosen == c.tried[0] || c.series && chosen.result.Status.Converged() || interrupted != nil) {
+	if chosen := c.best; whole && (chosen == c.tried[0] && chosen.job.Restarts() == c.job.Options.Settings.Restarts || c.series && chosen.result.Status.Converged() || interrupted != nil) {
 		tuning.Rebind(w, chosen.job)
 		if c.count(chosen.result, chosen); interrupted != nil {
 			chosen.result.Status = descent.StatusCancelled
@@ -185,16 +185,21 @@ func (c *chooser) all() error {
 	if c.series {
 		return c.allOfSeries()
 	}
-	for _, kernel := range singles {
-		if fewRows(c) {
+	kernels, first := singles, 0
+	if c.manyColumns(mean) {
+		kernels, first = append([]string{isotropic}, singles...), 1
+	}
+	for _, kernel := range kernels {
+		best := c.bestFrom(first)
+		if best == nil || fewRows(c, best.Parameters) {
 			if err := c.try(kernel, mean, nil); err != nil {
 				return err
 			}
-			if c.best == c.tried[len(c.tried)-1] {
+			if best = c.bestFrom(first); best == nil || best == c.tried[len(c.tried)-1] {
 				continue
 			}
 		}
-		if err := c.try(kernel, mean, c.best.values()); err != nil {
+		if err := c.try(kernel, mean, best.values()); err != nil {
 			return err
 		}
 	}
@@ -207,8 +212,10 @@ func (c *chooser) all() error {
 	if err := c.try(smooth.Kernel+" + "+rough, mean, withTerm(smooth.values(), smooth.Kernel, roughShare, 1)); err != nil {
 		return err
 	}
-	if err := c.try(isotropic, mean, map[string]float64{}); err != nil {
-		return err
+	if first == 0 {
+		if err := c.try(isotropic, mean, map[string]float64{}); err != nil {
+			return err
+		}
 	}
 	column := spectrum.PeriodicColumn(c.job.Sample.Points, c.job.Sample.Targets)
 	if column < 0 {
@@ -228,9 +235,27 @@ func (c *chooser) all() error {
 	return c.shortSeries()
 }
 
-// fewRows reports whether the rows of the table are few for the parameters of the best model.
-func fewRows(c *chooser) bool {
-	return c.best != nil && c.sample == c.job.Sample && c.job.N() < rowsByParameter*c.best.Parameters
+// manyColumns reports whether the isotropic kernel comes first, because the rows are few for the parameters of the
+// others: it costs little, and then they may have lost soon.
+func (c *chooser) manyColumns(mean string) bool {
+	_, unsuited := c.with(isotropic, mean, nil, c.sample)
+	own, err := c.with(singles[0], mean, nil, c.sample)
+	return unsuited == nil && err == nil && fewRows(c, own.NumFitted())
+}
+
+// fewRows reports whether the rows of the table are few for that many parameters.
+func fewRows(c *chooser, parameters int) bool {
+	return c.sample == c.job.Sample && c.job.N() < rowsByParameter*parameters
+}
+
+// bestFrom returns the best of the models tried from the given one on; nil without any.
+func (c *chooser) bestFrom(first int) (best *tuned) {
+	for _, m := range c.tried[min(first, len(c.tried)):] {
+		if best == nil || m.BIC < best.BIC {
+			best = m
+		}
+	}
+	return best
 }
 
 // try tunes a model, from start values unless they are nil, and compares it. It passes over a model
@@ -248,8 +273,16 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 	tuning.Rebind(c.w, job)
 	settings, name := job.Settings(c.w.Backends[0]), fmt.Sprintf("choice-%d-", c.begun)
 	c.begun++
+	if c.sample != c.job.Sample && settings.ToleranceNats == 0 { // the end is only a start of another descent
+		settings.ToleranceNats = hyperopt.LargeToleranceNats
+	}
+	settings.Restarts = job.Options.Settings.Restarts // the default ones are for the chosen model
 	if start != nil {
 		settings.Coarse, settings.Restarts = hyperopt.CoarseOff, 0
+	}
+	if c.best != nil && !c.series {
+		beat := (c.best.BIC - c.penalty(job)) * float64(c.sample.N()) / (2 * float64(c.job.N()))
+		settings.Beat = &beat
 	}
 	settings.MaxEvaluations = cmp.Or(settings.MaxEvaluations, c.values)
 	m := &tuned{job: job}
@@ -285,12 +318,16 @@ func (c *chooser) unless(err error) error {
 	return err
 }
 
+// penalty is the part of the BIC of a job's model that its parameters cost.
+func (c *chooser) penalty(job *tuning.Job) float64 {
+	return float64(job.NumFitted()) * math.Log(float64(c.job.N()*c.sample.T()))
+}
+
 // add compares a tuned model with the best.
 func (c *chooser) add(m *tuned) {
-	n, p := c.job.N(), m.job.NumFitted()
 	m.ChosenModel = summary.ChosenModel{
-		Kernel: m.job.KernelText(), Mean: m.job.MeanText(), Parameters: p, Objective: m.result.F,
-		BIC: float64(p)*math.Log(float64(n*c.sample.T())) + 2*m.result.F*float64(n)/float64(c.sample.N()),
+		Kernel: m.job.KernelText(), Mean: m.job.MeanText(), Parameters: m.job.NumFitted(), Objective: m.result.F,
+		BIC: c.penalty(m.job) + 2*m.result.F*float64(c.job.N())/float64(c.sample.N()),
 	}
 	c.tried = append(c.tried, m)
 	same := func(o summary.ChosenModel) bool { return o.Kernel == m.Kernel && o.Mean == m.Mean }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
@@ -54,8 +56,8 @@ func TestChoice(t *testing.T) {
 	for _, m := range c.Models {
 		alone := run(t, d, problem.Options{Kernel: m.Kernel, Mean: m.Mean}).Report
 		bic := 2*alone.NLML + float64(m.Parameters)*math.Log(90)
-		// A model of the choice begins at another's optimum and may end 0.5 nats above its own.
-		if m.BIC < bic-0.01 || m.BIC > bic+1 || m.BIC < last {
+		// A model of the choice begins at another's optimum and may end 0.5 nats above its own, or above that if it has lost.
+		if m.BIC < bic-0.01 || m.BIC > bic+1 && bic < c.Models[0].BIC+1 || m.BIC < last {
 			t.Errorf("%s, %s: BIC %g after %g, alone %g", m.Kernel, m.Mean, m.BIC, last, bic)
 		}
 		last = m.BIC
@@ -210,13 +212,29 @@ func TestOwnStarts(t *testing.T) {
 	d := table(45, 16, 0.1, func(x []float64) float64 { return 2*x[0] + 3*x[1]*x[1] + x[2] })
 	o := problem.Options{NoiseFloor: problem.NoNoiseFloor, Posterior: problem.NoPosterior}
 	for _, m := range run(t, d, o).Report.Choice.Models {
-		o.Kernel, o.Mean = m.Kernel, m.Mean
+		o.Kernel, o.Mean, o.Settings.Restarts = m.Kernel, m.Mean, 1 // few rows have 20
 		if m.Kernel != "matern52(ard)" && m.Kernel != "rbf(ard)" {
 			continue
 		}
 		if alone := run(t, d, o).Report.NLML; m.Objective > alone+0.01 {
 			t.Errorf("%s: %g, alone %g", m.Kernel, m.Objective, alone)
 		}
+	}
+}
+
+// TestManyColumns checks that with few rows for many columns, whose kernels lose by BIC, the choice takes hardly more
+// Hessians than a fit of the kernel that wins, and that options which only the others suit do not end it.
+func TestManyColumns(t *testing.T) {
+	d := table(90, 30, 0.1, func(x []float64) float64 { return floats.Dot(x, x) / 3 })
+	o := problem.Options{NoiseFloor: problem.NoNoiseFloor, Posterior: problem.NoPosterior}
+	chosen := run(t, d, o).Report
+	o.Kernel, o.Mean = chosen.Kernel, chosen.Mean
+	if given := run(t, d, o).Report; chosen.NLML > given.NLML+0.01 || chosen.Evaluations.Hessian > given.Evaluations.Hessian+20 {
+		t.Errorf("%s: %v after %+v, given %v after %+v", chosen.Kernel, chosen.NLML, chosen.Evaluations, given.NLML, given.Evaluations)
+	}
+	o.Kernel, o.Mean, o.Fix = "", "", []problem.Assignment{{Name: "lengthscale[1]", Value: 2, Given: true}}
+	if r := run(t, d, o).Report; r.Parameters["lengthscale[1]"] != 2 {
+		t.Errorf("%s: %v", r.Kernel, r.Parameters)
 	}
 }
 

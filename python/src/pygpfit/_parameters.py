@@ -145,9 +145,10 @@ class FitParameters(BaseEstimator):
     restarts : whole number, default 0
         number of additional starts: combinations of noise, lengthscales and periods
         that the data suggest, then a sequence that fills the space around them; gpfit
-        keeps the best result. From 60 rows on, twice as many begin on half of the rows
-        or fewer, and the best go on over all rows; with coarse off, each start runs to
-        its end over all rows
+        keeps the best result. 0 means 20 for fewer than 300 rows and at most 30 free
+        parameters. From 60 rows on, twice as many begin on half of the rows or fewer,
+        and the best go on over all rows; with coarse off, each start runs to its end
+        over all rows
     max_evals : whole number, default None
         largest number of evaluations in each descent
     tolerance_nats : number, default None
