@@ -1,12 +1,14 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -31,27 +33,38 @@ type closing struct {
 	cancelled error
 	// disproved says that the kernel is no covariance function at the result.
 	disproved bool
+	// late ends some time after a cancellation. left names what there was no time for then, and whole is the number of
+	// rows if the model has fewer for that reason.
+	late  context.Context
+	left  []string
+	whole int
+	// formed says that the result was evaluated again, so that the workspace has held its factor.
+	formed bool
 	// out is the outcome to complete, settled the counts before that, and stdErrors what explain adds to its report.
 	out       *Outcome
 	settled   descent.Evaluations
 	stdErrors *summary.StdErrors
 }
 
-// settle evaluates the result once more and returns an outcome with the model. Its report lacks all
-// that [Outcome.Complete] adds.
+// grace returns a context that ends some time after ctx was cancelled, and a function to call when it is not needed any more.
+// A fit that discards its result then has no such time.
+func grace(ctx context.Context, j *tuning.Job, d time.Duration) (late context.Context, end func()) {
+	if j.Options.DiscardCancelled || d <= 0 {
+		return ctx, func() {}
+	}
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return late, func() { stop(); cancel() }
+}
+
+// settle returns an outcome with the model of the result. Its report lacks all that [Outcome.Complete] adds.
 func (c *closing) settle(ctx context.Context) (*Outcome, error) {
-	var err error
-	if c.s, err = c.w.First(ctx); err != nil {
+	if err := c.place(ctx); err != nil {
 		return nil, err
 	}
-	c.ev = descent.NewOracle(c.s, nil)
-	if err := c.evaluate(ctx); err != nil {
-		return nil, err
-	}
-	c.s.WarnCondition(ctx)
 	c.s.WarnGradient(c.result.Gradient)
 	model := c.s.Model(c.result.X, c.result.Status.String())
-	if err := c.ask(ctx, model); err != nil {
+	if err := c.ask(c.late, model); err != nil {
 		return nil, err
 	}
 	if columns := exactColumns(c.w.Job.Prepared, model); columns != nil {
@@ -67,6 +80,70 @@ func (c *closing) settle(ctx context.Context) (*Outcome, error) {
 		return c.cancelled, err
 	}
 	return out, nil
+}
+
+// place opens a session whose last evaluation is the result. That takes an evaluation, which all that follows depends on. After
+// a cancellation, the evaluation that found the result does, and if there is none, and no time for another one, the best
+// evaluation of this model that there is: over all rows, or else over fewer.
+func (c *closing) place(ctx context.Context) (err error) {
+	for _, s := range c.w.Full {
+		if c.cancelled != nil && s.Best != nil && slices.Equal(s.Best.Z, c.result.X) {
+			return c.recall(s)
+		}
+	}
+	if c.s, err = c.w.First(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	c.ev = descent.NewOracle(c.s, nil)
+	value, end := grace(ctx, c.w.Job, c.w.Job.Notice*5/8)
+	defer end()
+	if err = c.evaluate(value); !problem.IsCancelled(err) || c.w.Job.Options.DiscardCancelled {
+		return err
+	}
+	c.cancel("interrupted: this is the best point so far", err)
+	if s := c.w.Lowest(); s != nil {
+		return c.recall(s)
+	}
+	n := c.w.Rows()
+	s, failed := c.w.Reopen(context.WithoutCancel(ctx))
+	if s == nil || failed != nil {
+		return cmp.Or(failed, err)
+	}
+	if c.w.Rows() < n {
+		c.whole = n
+	}
+	return c.recall(s)
+}
+
+// recall makes the best evaluation of a session the result.
+func (c *closing) recall(s *tuning.Placement) error {
+	c.s, c.ev = s, descent.NewOracle(s, nil)
+	if best := s.Best; !slices.Equal(best.Z, c.result.X) {
+		r := *c.result
+		r.X, r.F, r.Gradient, r.AtBound, r.Status = best.Z, best.F, nil, nil, descent.StatusCancelled
+		r.GradientNorm, r.RelativeChange = math.NaN(), math.NaN()
+		c.result = &r
+	}
+	return s.Recall(s.Best)
+}
+
+// cancel keeps the first error of a cancellation.
+func (c *closing) cancel(msg string, err error) {
+	if c.cancelled == nil {
+		c.cancelled = &problem.CancelledError{Msg: msg, Err: err}
+	}
+}
+
+// leave returns an error unless it says that there was no time left for something.
+func (c *closing) leave(what string, err error) error {
+	if !problem.IsCancelled(err) || c.w.Job.Options.DiscardCancelled {
+		return err
+	}
+	c.cancel("interrupted before the "+what+" were complete", err)
+	if !slices.Contains(c.left, what) {
+		c.left = append(c.left, what)
+	}
+	return nil
 }
 
 // notInMean is the largest coefficient of a standardized column that counts as rounding.
@@ -106,12 +183,16 @@ func (c *closing) failed(err error) error {
 	return c.w.Job.WithBest(err, c.result)
 }
 
-// evaluate evaluates the result. All that follows depends on this factor.
+// evaluate evaluates the result.
 func (c *closing) evaluate(ctx context.Context) error {
 	c.s.Checked = false
 	f, err := c.ev.Value(ctx, c.result.X)
 	if err == nil && math.IsInf(f, 1) {
 		err = c.ev.Reason()
+	}
+	if err == nil && !c.formed {
+		c.s.WarnCondition(ctx)
+		c.formed = true
 	}
 	return err
 }
@@ -126,7 +207,7 @@ func (c *closing) report() summary.Report {
 		e.fullSize.Add(c.bounds.spent)
 	}
 	r := newReport(c.s, e)
-	r.Type, r.Choice, r.Disproved = "fit", c.choice, c.disproved
+	r.Type, r.Choice, r.Disproved, r.OfRows = "fit", c.choice, c.disproved, c.whole
 	if c.transform != nil {
 		r.TargetTransform = c.transform
 	}
@@ -144,44 +225,56 @@ func (c *closing) report() summary.Report {
 }
 
 // A closingStep adds to the outcome what takes further evaluations, predictions or draws. A cancellation leaves out
-// the steps that have a phrase for it, and no others, so that the report is whole.
+// the steps that have a name, and gives the others some time, so that the report has what it has time for.
 type closingStep struct {
-	interrupted string
-	run         func(c *closing, ctx context.Context) error
+	name string
+	// asked says that there is something to do.
+	asked func(c *closing) bool
+	run   func(c *closing, ctx context.Context) error
 }
 
 // closingSteps are the steps after tuning, in order.
 var closingSteps = []closingStep{
-	{"standard errors were complete", (*closing).addStdErrors},
-	{"scores of the other optima were complete", (*closing).scoreOptima},
-	{"tests of bounds were complete", (*closing).testBounds},
-	{"", (*closing).restore},
-	{"", (*closing).conclude},
-	{"relevance of the columns was known", (*closing).addRelevance},
-	{"", (*closing).explain},
-	{"posterior was drawn", (*closing).drawPosterior},
-	{"", (*closing).scoreHeldOut},
+	{"standard errors", func(c *closing) bool { return c.w.Job.Options.StdErrors }, (*closing).addStdErrors},
+	{"scores of the other optima", func(c *closing) bool { return len(listed(c.w.Job, c.result)) > 1 }, (*closing).scoreOptima},
+	{"tests of bounds", func(c *closing) bool { return len(c.result.AtBound) > 0 }, (*closing).testBounds},
+	{"", nil, (*closing).restore},
+	{"", nil, (*closing).conclude},
+	{"relevances of the columns", func(c *closing) bool { return c.w.Job.D() > 1 }, (*closing).addRelevance},
+	{"", nil, (*closing).explain},
+	{"draws of the posterior", func(c *closing) bool { return c.w.Job.Options.Posterior != "" }, (*closing).drawPosterior},
+	{"", nil, (*closing).scoreHeldOut},
 }
 
 // complete takes the steps.
-func (c *closing) complete(ctx context.Context, out *Outcome) error {
-	c.out = out
+func (c *closing) complete(ctx context.Context, out *Outcome) (err error) {
+	if c.out = out; c.cancelled == nil {
+		var end func()
+		c.late, end = grace(ctx, c.w.Job, c.w.Job.Notice)
+		defer end()
+	}
 	for _, step := range closingSteps {
+		if c.late.Err() != nil {
+			out.posterior = nil // nobody knows what the workspace holds
+		}
 		switch {
-		case step.interrupted == "":
-			if err := step.run(c, context.WithoutCancel(ctx)); err != nil {
-				return err
-			}
+		case step.name == "":
+			err = step.run(c, c.late)
 		case c.cancelled == nil:
-			err := step.run(c, ctx)
-			if problem.IsCancelled(err) {
-				c.cancelled = &problem.CancelledError{Msg: "interrupted before the " + step.interrupted, Err: err}
-			} else if err != nil {
-				return err
+			if err = step.run(c, ctx); problem.IsCancelled(err) {
+				err = c.leave(step.name, err)
 			}
+		case step.asked(c):
+			c.left = append(c.left, step.name)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return nil
+	if c.left != nil {
+		out.Report.Warnings = append(out.Report.Warnings, fmt.Sprintf("interrupted: the report lacks %s", problem.Listed(c.left)))
+	}
+	return out.Report.CheckFinite()
 }
 
 func (c *closing) addStdErrors(ctx context.Context) (err error) {
@@ -204,10 +297,10 @@ func (c *closing) testBounds(ctx context.Context) (err error) {
 // restore makes the workspace hold the factor of the result again if steps evaluated other points.
 func (c *closing) restore(ctx context.Context) error {
 	c.s.Workspace.OnProgress(nil)
-	if c.ev.Counts() == c.settled && c.bounds.spent == (descent.Evaluations{}) {
+	if c.formed && c.ev.Counts() == c.settled && c.bounds.spent == (descent.Evaluations{}) {
 		return nil
 	}
-	return c.evaluate(ctx)
+	return c.leave("digits of the covariance", c.evaluate(ctx))
 }
 
 func (c *closing) addRelevance(ctx context.Context) (err error) {
@@ -221,46 +314,46 @@ func (c *closing) explain(ctx context.Context) error {
 	r, j := &c.out.Report, c.w.Job
 	explainBounds(r, j, c.result.AtBound, c.bounds)
 	addStdErrors(r, c.stdErrors, c.result.Status)
-	if c.cancelled == nil {
-		addEvidence(ctx, r, j, c.out.posterior)
-	}
 	r.Predictions = j.Averaging
-	return nil
+	return c.leave("leave-one-out scores", addEvidence(ctx, r, j, c.out.posterior))
 }
 
 func (c *closing) scoreHeldOut(ctx context.Context) error {
 	tests, err := scoreHeldOut(ctx, c.w.Job, c.out.posterior)
-	if err != nil {
-		return err
+	if err == nil {
+		addTests(&c.out.Report, tests)
 	}
-	addTests(&c.out.Report, tests)
-	return c.out.Report.CheckFinite()
+	return c.leave("scores of held-out rows", err)
 }
 
 // conclude adds the posterior, and to the report what follows from it and from the factor.
 func (c *closing) conclude(ctx context.Context) error {
 	j, s, result, out := c.w.Job, c.s, c.result, c.out
 	loo, err := scoreLeaveOneOut(ctx, s, result.X)
-	if err != nil {
+	if err = c.leave("leave-one-out scores", err); err != nil {
 		return err
 	}
 	out.Report = c.report()
 	r := &out.Report
 	r.Scores.LeaveOneOut = loo
-	if r.Residual, err = s.Residual(ctx); err != nil {
+	residual, err := s.Residual(ctx)
+	if err == nil {
+		r.Residual = residual
+	}
+	if err = c.leave("residual", err); err != nil {
 		return err
 	}
-	if r.Interpolation, err = interpolation(ctx, s, result.AtBound, result.X, loo); err != nil {
+	r.Interpolation, err = interpolation(ctx, s, result.AtBound, result.X, loo)
+	if err = c.leave("tests of the noise", err); err != nil {
 		return err
 	}
-	if out.posterior, err = s.Posterior(ctx, out.Model); err != nil {
+	out.posterior, err = s.Posterior(ctx, out.Model)
+	if err = cmp.Or(c.leave("digits of the covariance", err), addCalibration(r, out.Model)); err != nil {
 		return err
 	}
-	if err = addCalibration(r, out.Model); err != nil {
-		return err
-	}
-	if len(c.scores) > 0 {
-		if c.scores[0], err = scoreOptimum(ctx, s, out.posterior, result.X); err != nil {
+	if len(c.scores) > 0 && out.posterior != nil {
+		c.scores[0], err = scoreOptimum(ctx, s, out.posterior, result.X)
+		if err = c.leave("scores of the other optima", err); err != nil {
 			return err
 		}
 	}
@@ -269,7 +362,7 @@ func (c *closing) conclude(ctx context.Context) error {
 	}
 	addOptima(r, j, result, c.scores)
 	r.Robust, err = robustReport(ctx, s, result.X)
-	return err
+	return c.leave("deviations of outlying rows", err)
 }
 
 // drawPosterior draws the parameters and stores them in the outcome. A posterior that cannot be drawn
@@ -305,7 +398,7 @@ func (c *closing) drawPosterior(ctx context.Context) error {
 		r.Warnings = append(r.Warnings, r.Posterior.Warnings...)
 	}
 	// The workspace shall hold the factor of the result again.
-	if _, lost := c.s.Value(context.WithoutCancel(ctx), c.result.X); lost != nil {
+	if _, lost := c.s.Value(c.late, c.result.X); lost != nil {
 		return lost
 	}
 	return err

@@ -45,11 +45,13 @@ func Tune(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outc
 		}
 	}
 	w := &tuning.Workplace{Job: j, Backends: backends, Crew: &tuning.Crew{}}
+	late, end := grace(ctx, j, j.Notice)
 	finish := func() {
+		end()
 		w.Close()
 		_ = log.Close()
 	}
-	out, err := tune(ctx, w, log)
+	out, err := tune(ctx, late, w, log)
 	err = withCheckpoint(j, checkpointError(err))
 	if out == nil {
 		finish()

@@ -156,7 +156,7 @@ func TestCancelledScores(t *testing.T) {
 	if err != nil || len(result.Optima) < 2 {
 		t.Fatalf("%v, %+v", err, result)
 	}
-	out, err := (&closing{w: w, found: found{result: result}}).settle(t.Context())
+	out, err := (&closing{w: w, late: t.Context(), found: found{result: result}}).settle(t.Context())
 	testcheck.Do(t, err)
 	err, failure := out.complete(cancelledContext())
 	if failure != nil || !problem.IsCancelled(err) || out == nil || out.Model == nil || out.Report.Optima[1].LeaveOneOut != nil || out.Report.Optima[1].Starts == 0 {

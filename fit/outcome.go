@@ -35,8 +35,8 @@ type Outcome struct {
 }
 
 // Posterior returns the model on the workspace of the fit, which holds the factor of its
-// covariance, so that predictions need no further n×n matrix. It is nil before Complete, and valid
-// until Close.
+// covariance, so that predictions need no further n×n matrix. It is nil before Complete, and if a
+// cancellation left no time for it; it is valid until Close.
 func (o *Outcome) Posterior() *gp.Posterior { return o.posterior }
 
 // SaveModel writes the model to a file, with its Cholesky factor if withFactor.
@@ -44,7 +44,7 @@ func (o *Outcome) SaveModel(path string, withFactor bool) error {
 	if err := o.record(); err != nil {
 		return err
 	}
-	if withFactor {
+	if withFactor && o.posterior != nil {
 		return o.posterior.SaveWithFactor(path)
 	}
 	return o.Model.Save(path)
@@ -55,7 +55,7 @@ func (o *Outcome) WriteModel(w io.Writer, withFactor bool) error {
 	if err := o.record(); err != nil {
 		return err
 	}
-	if withFactor {
+	if withFactor && o.posterior != nil {
 		return o.posterior.WriteWithFactor(w)
 	}
 	return o.Model.Write(w)

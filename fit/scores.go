@@ -29,6 +29,9 @@ func scoreHeldOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) ([]*summa
 	if m == 0 {
 		return nil, nil
 	}
+	if p == nil {
+		return nil, context.Canceled
+	}
 	parts, err := gp.Predict(ctx, p, s.TestX, m, s.TestNoise)
 	if err != nil {
 		return nil, err
@@ -96,14 +99,19 @@ func leftOutScore(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 }
 
 // addEvidence adds leave-one-out scores to a report whose verdict rests on them: it has no held-out rows, or too few.
-// Without scores, as of a covariance close to singular, the verdict says that there are none.
-func addEvidence(ctx context.Context, r *summary.Report, j *tuning.Job, p *gp.Posterior) {
+// Without scores, as of a covariance close to singular, the verdict says that there are none. An error is a cancellation.
+func addEvidence(ctx context.Context, r *summary.Report, j *tuning.Job, p *gp.Posterior) error {
 	asked := j.Options.LeaveOneOut || j.Options.Objective.LeavesOut()
 	if len(j.Sample.TestY)/j.Sample.T() >= summary.LeastRows || asked && r.Scores.LeaveOneOut == nil {
-		return
+		return nil
+	}
+	if p == nil {
+		return context.Canceled
 	}
 	score, err := leaveOneOut(ctx, j, p)
 	switch {
+	case problem.IsCancelled(err):
+		return err
 	case err != nil:
 	case asked:
 		if r.Scores.LeaveOneOut.Coverage95, r.Scores.LeaveOneOut.Targets = score.Coverage95, score.Targets; j.Options.Robust {
@@ -112,6 +120,7 @@ func addEvidence(ctx context.Context, r *summary.Report, j *tuning.Job, p *gp.Po
 	case !problem.NotFinite(score.Sum) && !problem.NotFinite(score.RMSEStandardized):
 		r.Scores.LeaveOneOut = score
 	}
+	return nil
 }
 
 // leaveOneOut returns the leave-one-out scores of a posterior, with the coverage of its intervals.

@@ -33,8 +33,9 @@ type search func(ctx context.Context, w *tuning.Workplace, log *journal.Journal,
 var searches = []search{chooseTransform, chooseModel, tuneGiven, giveRowsNoise, raiseFloor, giveRowsNoiseAgain}
 
 // tune tunes and returns an outcome with the model. Its errors have the best parameters found.
-func tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
-	c, err := &closing{w: w, log: log}, error(nil)
+// late ends some time after ctx.
+func tune(ctx, late context.Context, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
+	c, err := &closing{w: w, log: log, late: late}, error(nil)
 	for _, step := range searches {
 		if err = step(ctx, w, log, &c.found); err != nil {
 			break
@@ -49,14 +50,14 @@ func tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*Outc
 	case problem.IsCancelled(err) && (result == nil || result.X == nil):
 		return nil, &problem.CancelledError{Msg: "interrupted before the first evaluation: there is no model to write", Err: err}
 	case problem.IsCancelled(err):
-		err, c.cancelled = nil, &problem.CancelledError{Msg: "interrupted: this is the best point so far", Err: err}
+		c.cancel("interrupted: this is the best point so far", err)
+		err = nil
 	case err != nil:
 		err = w.Job.ExplainFit(err)
 	}
 	var out *Outcome
 	if err == nil {
-		// This runs to its end even after a cancellation, so that a model can be written.
-		out, err = c.settle(context.WithoutCancel(ctx))
+		out, err = c.settle(ctx)
 	}
 	if err != nil {
 		return nil, c.failed(err)

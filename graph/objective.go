@@ -134,6 +134,29 @@ func (o *Objective) Mean() (beta, covariance []float64) {
 	return slices.Clone(s.beta), s.gls.Covariance()
 }
 
+// Kept holds what the last successful evaluation computed, without the matrix: O(n) numbers.
+type Kept struct {
+	z          []float64
+	solution   solution
+	left, held *predictions
+}
+
+// Keep returns a copy of what the last successful evaluation, at z, computed.
+func (o *Objective) Keep(z []float64) *Kept {
+	s := o.solver
+	return &Kept{slices.Clone(z), s.solution.clone(), s.out.left, s.out.held}
+}
+
+// Recall makes an evaluation that was kept, here or by another objective of the same problem, the last
+// one. It costs O(n) operations; [Objective.Restore] makes the workspace hold its Σ.
+func (o *Objective) Recall(k *Kept) error {
+	s := o.solver
+	s.solution, s.formed, s.solved, s.contracted = k.solution.clone(), false, true, false
+	s.out.left, s.out.held, s.frozen = k.left, k.held, true
+	defer func() { s.frozen = false }()
+	return o.run(context.Background(), o.value, k.z)
+}
+
 // Restore makes the workspace hold Σ of the last successful evaluation, for callers that use
 // the workspace themselves. It costs nothing unless a contraction has used Σ up.
 func (o *Objective) Restore(ctx context.Context) error {

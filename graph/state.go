@@ -64,23 +64,10 @@ type solver struct {
 	out       leftOut
 
 	// stamp counts the matrices formed. formed means that the workspace holds the
-	// matrix of (theta, noise). estimated are the parameters within noise.
-	stamp                   uint64
-	formed                  bool
-	theta, noise, estimated []float64
-	jitter                  float64
-	logDet, logDetStdErr    float64
-
-	// solved means that alpha = Σ⁻¹r (n×targets) belongs to that factorization, where r is
-	// residual − Hβ̂ with the mean's coefficients beta (q×targets). gls has their covariance.
-	solved          bool
-	residual, alpha []float64
-	beta            []float64
-	solvedH         []float64 // Σ⁻¹H
-	gls             *mean.GLS
-	// sizes has for each target the sum of the norms of the solutions of which alpha is a difference.
-	sizes []float64
-	terms Terms
+	// matrix of (theta, noise), and solved that alpha belongs to that factorization.
+	stamp          uint64
+	formed, solved bool
+	solution
 	// repeated are the rows of places with several; nil until needed.
 	repeated *[][]int
 
@@ -95,11 +82,36 @@ type solver struct {
 	groups []rowGroup
 }
 
+// solution holds the results of an evaluation, without the matrix.
+type solution struct {
+	// estimated are the parameters within noise.
+	theta, noise, estimated      []float64
+	jitter, logDet, logDetStdErr float64
+	// alpha = Σ⁻¹r (n×targets), where r is residual − Hβ̂ with the mean's coefficients beta
+	// (q×targets). gls has their covariance.
+	residual, alpha []float64
+	beta            []float64
+	solvedH         []float64 // Σ⁻¹H
+	gls             *mean.GLS
+	// sizes has for each target the sum of the norms of the solutions of which alpha is a difference.
+	sizes []float64
+	terms Terms
+}
+
+// clone returns a copy that later evaluations do not change.
+func (s *solution) clone() solution {
+	c := *s
+	for _, v := range []*[]float64{&c.theta, &c.noise, &c.estimated, &c.residual, &c.alpha, &c.sizes} {
+		*v = slices.Clone(*v)
+	}
+	return c
+}
+
 func newSolver(ws device.Workspace, spec Spec) *solver {
 	n := ws.N()
 	s := &solver{
 		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
-		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
+		solution: solution{alpha: make([]float64, len(spec.Y))}, diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
 		noisy: spec.Noise, leavesOut: spec.LeaveOneOut, device: spec.Device,
 	}
 	s.identity = identity{solver: s, weights: spec.Program.Homogeneous(spec.X), x: spec.X, unproved: spec.Unproved}

@@ -116,6 +116,9 @@ var Gate = []Diagnosis{
 	{"end", "the search did not converge: it was interrupted, used up its evaluations, or stopped where rounding left no lower value and neither gradient nor error is small", OnlyFair, func(f *Facts) []string {
 		return because(unfinished(f.Report, f.Evidence), "the fit is not finished (%s)", StatusText(f.Report.Status))
 	}},
+	{"part of the rows", "a signal ended the fit before it had a value on all rows, so that the model has those of an earlier stage", OnlyFair, func(f *Facts) []string {
+		return because(f.Report.OfRows > 0, "the model has %d of %d rows, because the fit was interrupted before it had a value on all of them", f.Report.N, f.Report.OfRows)
+	}},
 	{"no digit still", "less than one decimal digit is left even so", OnlyFair, func(f *Facts) []string {
 		return because(f.Digits != nil && *f.Digits < oneDigit, "less than one digit of the gradient and of the weights is right: intervals can be far too narrow")
 	}},

@@ -53,6 +53,7 @@ func TestGate(t *testing.T) {
 		"k-hat":             {[]Facts{khat(0.71), khat(math.NaN())}, []Facts{khat(0.7), {}}},
 		"average":           {[]Facts{{Averaged: 0.04, AtOptimum: 0.01}}, []Facts{{Averaged: 0.03, AtOptimum: 0.01}, {Averaged: 0.04, AtOptimum: 0.01, Noise: 0.02}, {}}},
 		"end":               {[]Facts{of(func(r *Report) { r.Status = "max-evaluations" })}, []Facts{of(func(*Report) {})}},
+		"part of the rows":  {[]Facts{of(func(r *Report) { r.N, r.OfRows = 50, 100 })}, []Facts{of(func(*Report) {})}},
 		"no digit still":    {[]Facts{digits(0.9)}, []Facts{digits(1), {}}},
 		"bound":             {[]Facts{of(func(r *Report) { r.LowerElsewhere = []string{"lengthscale"} })}, []Facts{of(func(*Report) {})}},
 		"kernel":            {[]Facts{of(func(r *Report) { r.Disproved = true })}, []Facts{of(func(*Report) {})}},

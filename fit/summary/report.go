@@ -93,6 +93,8 @@ type Report struct {
 	Disproved bool `json:"disproved,omitempty"`
 	// Interrupted says that the command was interrupted before its end.
 	Interrupted bool `json:"interrupted,omitempty"`
+	// OfRows is the number of training rows if a signal left the model fewer, N.
+	OfRows int `json:"of_rows,omitempty"`
 	// The following fields are set after a fit.
 	GradientNorm   *float64      `json:"gradient_norm,omitempty"`
 	RelativeChange *float64      `json:"relative_change,omitempty"`

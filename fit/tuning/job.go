@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
@@ -20,11 +21,16 @@ type Job struct {
 	Events problem.Events
 	// ResidualFrom is the constant of the same name; tests lower it.
 	ResidualFrom int
+	// Notice is how long a fit works on after its context was cancelled, to write a model and to score it; tests change it.
+	Notice time.Duration
 }
+
+// notice leaves two of the ten seconds that documentation promises to what nobody can stop, such as writing.
+const notice = 8 * time.Second
 
 // New returns the job of a problem.
 func New(p *problem.Prepared, events problem.Events) *Job {
-	return &Job{Prepared: p, Events: events, ResidualFrom: residualFrom}
+	return &Job{Prepared: p, Events: events, ResidualFrom: residualFrom, Notice: notice}
 }
 
 // residualFrom is the number of points from which a fit checks factors if the device

@@ -40,6 +40,8 @@ type Placement struct {
 	Condition, Digits *float64
 	// Crew, if not nil, are the sessions that share the threads of the device.
 	Crew *Crew
+	// Best is the lowest value so far; nil before the first.
+	Best *Best
 	// onClose, if not nil, is called when the session is closed.
 	onClose func(*Placement)
 }
@@ -153,7 +155,26 @@ func (s *Placement) retry(ctx context.Context, z, grad []float64, f func(o *grap
 // Value implements [descent.Func].
 func (s *Placement) Value(ctx context.Context, z []float64) (float64, error) {
 	s.asked++
-	return s.retry(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) { return o.Value(ctx, z) })
+	f, err := s.retry(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) { return o.Value(ctx, z) })
+	if err == nil && f-f == 0 && (s.Best == nil || f < s.Best.F) {
+		s.Best = &Best{Job: s.Job, Z: slices.Clone(z), F: f, kept: s.Objective.Keep(z)}
+	}
+	return f, err
+}
+
+// Best is an evaluation of a job with all that a model needs of it.
+type Best struct {
+	Job  *Job
+	Z    []float64
+	F    float64
+	kept *graph.Kept
+}
+
+// Recall makes an evaluation of the same problem the last one, in O(n) operations. The factor is formed when
+// something needs it.
+func (s *Placement) Recall(b *Best) error {
+	s.Checked, s.checkedResidual = false, nil
+	return s.Objective.Recall(b.kept)
 }
 
 // ValueGradient implements [descent.Func].

@@ -2,6 +2,7 @@ package tuning
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ type Workplace struct {
 	mu       sync.Mutex
 	Warnings []string      // of closed sessions
 	spent    time.Duration // by closed sessions in evaluations
+	past     map[string]*Best
 }
 
 // Rows implements [hyperopt.Problem].
@@ -140,7 +142,52 @@ func (w *Workplace) retire(s *Placement) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.spent += s.spent
+	w.keep(s)
 	w.Warnings = append(w.Warnings, s.Warnings...)
+}
+
+// model says which model a job has; the rows may differ.
+func (j *Job) model() string {
+	return fmt.Sprint(j.KernelText(), "|", j.MeanText(), "|", j.Options.TargetTransform)
+}
+
+// keep keeps the best evaluation of a session that is closed: for each model one, with the most rows.
+func (w *Workplace) keep(s *Placement) {
+	if s.Best == nil {
+		return
+	}
+	if old := w.past[s.Job.model()]; old == nil || old.Job.N() < s.Job.N() || old.Job.N() == s.Job.N() && s.Best.F < old.F {
+		if w.past == nil {
+			w.past = map[string]*Best{}
+		}
+		w.past[s.Job.model()] = s.Best
+	}
+}
+
+// Lowest returns the session over all rows with the lowest value; nil if there is none.
+func (w *Workplace) Lowest() (lowest *Placement) {
+	for _, s := range w.Full {
+		if s.Best != nil && (lowest == nil || s.Best.F < lowest.Best.F) {
+			lowest = s
+		}
+	}
+	return lowest
+}
+
+// Reopen gives w the job of the best evaluation of its model by sessions that are closed, mostly on fewer rows, and
+// returns a session that holds it, without evaluating anything. It is nil if there is no such evaluation.
+func (w *Workplace) Reopen(ctx context.Context) (*Placement, error) {
+	best := w.past[w.Job.model()]
+	if best == nil {
+		return nil, nil
+	}
+	Rebind(w, best.Job)
+	s, err := best.Job.Open(ctx, device.Suiting(w.backend(0), best.Job.workload()))
+	if err != nil {
+		return nil, err
+	}
+	w.Full, s.Best = []*Placement{s}, best
+	return s, s.Recall(best)
 }
 
 // Move closes the sessions over all rows and continues with another sample of the same rows.
@@ -181,6 +228,9 @@ func (w *Workplace) Close() {
 // its time stays.
 func Rebind(w *Workplace, j *Job) {
 	w.spent = w.EvaluationTime()
+	for _, s := range w.Full {
+		w.keep(s)
+	}
 	w.Close()
 	w.Job, w.Full, w.Warnings, w.limits, w.bounded = j, nil, nil, nil, sync.Once{}
 }

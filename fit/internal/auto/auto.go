@@ -110,25 +110,20 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 		settings.Coarse, settings.Restarts = hyperopt.CoarseOff, 0
 	}
 	if interrupted != nil {
-		result, err := once(ctx, w, settings)
-		return result, report, cmp.Or(err, interrupted)
+		result := &hyperopt.Result{}
+		result.X, result.F, result.Status, result.BestStart = job.Params.Start(), math.NaN(), descent.StatusCancelled, -1
+		result.GradientNorm, result.RelativeChange = math.NaN(), math.NaN()
+		c.count(result, nil)
+		return result, report, interrupted
 	}
 	result, err := hyperopt.Tune(ctx, w, settings, log)
 	if result != nil {
+		if result.X == nil && problem.IsCancelled(err) { // before the first value of the chosen model on more rows
+			result.X = job.Params.Start()
+		}
 		c.count(result, nil)
 	}
 	return result, report, err
-}
-
-// once evaluates the job of w once over all rows, for the model of an interrupted choice. The log has no part
-// of it, because the fit that continues does not come here.
-func once(ctx context.Context, w *tuning.Workplace, settings hyperopt.Settings) (*hyperopt.Result, error) {
-	settings.MaxEvaluations, settings.Coarse, settings.Restarts = 1, hyperopt.CoarseOff, 0
-	result, err := hyperopt.Tune(context.WithoutCancel(ctx), w, settings, nil)
-	if result != nil {
-		result.Status, result.Warnings = descent.StatusCancelled, nil
-	}
-	return result, err
 }
 
 // Choose chooses kernel and mean of the job of w and gives w the job of that model.
