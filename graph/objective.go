@@ -147,9 +147,9 @@ func (o *Objective) Keep(z []float64) *Kept {
 	return &Kept{slices.Clone(z), s.solution.clone(), s.out.left, s.out.held}
 }
 
-// Recall makes an evaluation that was kept, here or by another objective of the same problem, the last
-// one. It costs O(n) operations; [Objective.Restore] makes the workspace hold its Σ.
-func (o *Objective) Recall(k *Kept) error {
+// Recall makes the evaluation the last one of an objective of the same problem, in O(n) operations.
+// [Objective.Restore] makes the workspace hold its Σ.
+func (k *Kept) Recall(o *Objective) error {
 	s := o.solver
 	s.solution, s.formed, s.solved, s.contracted = k.solution.clone(), false, true, false
 	s.out.left, s.out.held, s.frozen = k.left, k.held, true

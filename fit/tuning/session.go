@@ -174,7 +174,7 @@ type Best struct {
 // something needs it.
 func (s *Placement) Recall(b *Best) error {
 	s.Checked, s.checkedResidual = false, nil
-	return s.Objective.Recall(b.kept)
+	return b.kept.Recall(s.Objective)
 }
 
 // ValueGradient implements [descent.Func].
