@@ -49,7 +49,7 @@ const (
 	sameSeason       = 0.01
 	turnsOfCycle     = 3
 	rowsByWave       = 10
-	mostProducts     = 2.5e9
+	mostProducts     = 1.8e9
 )
 
 // isSeries reports whether the rows are a series for which a filter is far cheaper than matrices of all rows.
