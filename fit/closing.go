@@ -155,7 +155,9 @@ func exactColumns(j *problem.Prepared, m *gp.Model) (columns []string) {
 		return nil
 	}
 	for k, f := range m.Mean.Basis {
-		if f.Group != mean.Constant && math.Abs(m.Mean.Coefficients[k]) > notInMean {
+		if matters := math.Abs(m.Mean.Coefficients[k]) > notInMean; matters && f.Period > 0 {
+			return nil // a season is no mistake
+		} else if matters && f.Group != mean.Constant {
 			columns = append(columns, columnName(j, f.Column))
 		}
 	}

@@ -87,6 +87,11 @@ func seasons(j *problem.Prepared, column int, values []float64) (out []float64) 
 			out = append(out, values[p.Offset+min(k, p.Size-1)])
 		}
 	}
+	for _, f := range j.Model.Basis {
+		if f.Period > 0 && f.Column == column && !slices.Contains(out, f.Width) {
+			out = append(out, f.Width)
+		}
+	}
 	if spectrum.PeriodicColumn(x, j.Sample.Targets) == column {
 		period, _ := spectrum.Clearest(x, j.Sample.Targets, column)
 		out = append(out, period)

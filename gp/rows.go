@@ -144,12 +144,17 @@ func (m *Mean) at(xs *kernel.Points) []float64 {
 	return out
 }
 
-// size returns the sums of the absolute values of which the mean's values are sums, so that it bounds their rounding.
+// size returns the sums of the absolute values of which the mean's values are sums, so that it bounds their rounding. A wave
+// counts with its amplitude, because it rounds like that where it is 0.
 func (m *Mean) size(xs *kernel.Points) []float64 {
 	out := make([]float64, xs.N)
 	for j, h := 0, m.Basis.Evaluate(xs); j < len(m.Basis); j++ {
 		for i := range out {
-			out[i] += math.Abs(m.Coefficients[j] * h[j*xs.N+i])
+			value := h[j*xs.N+i]
+			if m.Basis[j].Period > 0 {
+				value = 1
+			}
+			out[i] += math.Abs(m.Coefficients[j] * value)
 		}
 	}
 	return out

@@ -161,8 +161,8 @@ func (p *parser) term(kind string) (t Summand, err error) {
 		if t.Period, err = p.period(); err != nil {
 			return t, err
 		}
-		if err := p.Expect(','); err != nil {
-			return t, err
+		if !p.Accept(',') {
+			return t, p.Fail(p.Pos, "seasonal needs %s, as in seasonal(24, 3)", countNames[kind])
 		}
 	}
 	if counted {
@@ -187,7 +187,8 @@ func (p *parser) term(kind string) (t Summand, err error) {
 		word, start = p.Word()
 	}
 	if word != "dims" {
-		return t, p.Fail(start, "expected dims=COLUMN or dims=[COLUMN, …]")
+		also := map[bool]string{true: "by=PERIOD or "}[kind == seasonalTerm]
+		return t, p.Fail(start, "expected %sdims=COLUMN or dims=[COLUMN, …]", also)
 	}
 	if t.Dims, err = p.Dims(); err != nil {
 		return t, err

@@ -58,9 +58,9 @@ func TestParseSeasonal(t *testing.T) {
 		}
 	}
 	for text, word := range map[string]string{
-		"seasonal": "needs a period and the number of harmonics, as in seasonal(24, 3)", "seasonal(24)": "expected ','",
+		"seasonal": "needs a period and the number of harmonics, as in seasonal(24, 3)", "seasonal(24)": "needs a period and the number of harmonics, as in seasonal(24, 3)",
 		"seasonal(-1, 2)": "needs a period, a positive number in units of its column", "seasonal(0, 2)": "needs a period", "seasonal(inf, 2)": "needs a period", "seasonal(NaN, 2)": "needs a period",
-		"seasonal(24, 0)": "the number of harmonics from 1 to 500", "seasonal(24, 501)": "the number of harmonics", "seasonal(24, 2, by=0)": "needs a period", "seasonal(24, 2, every=3)": "expected dims=",
+		"seasonal(24, 0)": "the number of harmonics from 1 to 500", "seasonal(24, 501)": "the number of harmonics", "seasonal(24, 2, by=0)": "needs a period", "seasonal(24, 2, every=3)": "expected by=PERIOD or dims=",
 	} {
 		_, err := Parse(text, nil)
 		testcheck.Fail[*ParseError](t, err, word)

@@ -179,7 +179,7 @@ func (e *Evidence) judge() *Verdict {
 		warn(Fair, "the 95 %% intervals are too wide: %s", width)
 	}
 	switch {
-	case e.Naive != nil && e.ofAll() >= e.Naive.RMSEStandardized:
+	case e.Naive != nil && e.ofAll() >= e.Naive.RMSEStandardized && e.ofAll() > smallError:
 		warn(Poor, "the predictions are no better than the naive forecast, %s", e.Naive)
 	case e.RMSEStandardized >= 1:
 		warn(Poor, "the predictions are no better than the mean of the training targets, whose error is about 1 standard deviation")

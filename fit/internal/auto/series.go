@@ -87,8 +87,8 @@ func (c *chooser) allOfSeries() error {
 			return err
 		}
 	}
-	if seasons.cycle > 0 {
-		if err := c.try(c.best.Kernel+" + "+wave, mean, withWave(c.best.values(), seasons.cycle)); err != nil {
+	if cycle := cmp.Or(seasons.cycle, seasons.first(c)); cycle > 0 {
+		if err := c.try(c.best.Kernel+" + "+wave, mean, withWave(c.best.values(), cycle)); err != nil {
 			return err
 		}
 	}
@@ -309,6 +309,15 @@ func (s *seasonal) texts(terms []seasonTerm) (text string) {
 		}
 	}
 	return text
+}
+
+// first returns the period of the strongest wave of the seasons in scaled units, which can drift or grow; 0 without seasons.
+func (s *seasonal) first(c *chooser) float64 {
+	if len(s.seasons) == 0 {
+		return 0
+	}
+	one := s.seasons[0]
+	return one.Period / float64(one.Strongest()) / c.job.Sample.Scalings[0].XScale[0]
 }
 
 // below returns the largest number of harmonics of a period in steps whose waves all differ on the rows.

@@ -9,7 +9,8 @@ import (
 // Constants of families of lines. A period needs leastSeasonTurns. The strongest line is at most harmonic strongestHarmonic of it. Where
 // more than gapOfHarmonics are missing for each found, a family ends. A period changes another one if it is sideRatio times as long, and gives up
 // to mostSides sidebands on each side of a line. A line
-// that is sidePower times weaker than one within sideWidth turns over the series shows slow changes of that.
+// that is sidePower times weaker than one within sideWidth turns over the series shows slow changes of that, and
+// at any distance one that is below the power of the taper's side lobes there (Harris, Proceedings of the IEEE 66, 1978).
 const (
 	leastSeasonTurns  = 3
 	strongestHarmonic = 14
@@ -18,6 +19,8 @@ const (
 	mostSides         = 6.
 	sidePower         = 30
 	sideWidth         = 8
+	taperDecay        = 6
+	leakage           = 10
 )
 
 // family is a period, in steps, and the lines that are its harmonics, in ascending order.
@@ -117,7 +120,8 @@ func sideband(m member, of family, stronger []family, n int) bool {
 	frequency := float64(m.harmonic) / of.period
 	for _, short := range stronger {
 		if slices.ContainsFunc(short.members, func(o member) bool {
-			return o.power > sidePower*m.power && math.Abs(o.frequency-frequency) < sideWidth/float64(n)
+			turns := math.Abs(o.frequency-frequency) * float64(n)
+			return o.power > sidePower*m.power && turns < sideWidth || o.power > m.power*math.Pow(turns, taperDecay)/leakage
 		}) {
 			return true
 		}
