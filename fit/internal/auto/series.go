@@ -87,8 +87,8 @@ func (c *chooser) allOfSeries() error {
 			return err
 		}
 	}
-	if cycle := cmp.Or(seasons.cycle, seasons.first(c)); cycle > 0 {
-		if err := c.try(c.best.Kernel+" + "+wave, mean, withWave(c.best.values(), cycle)); err != nil {
+	if seasons.cycle > 0 {
+		if err := c.try(c.best.Kernel+" + "+wave, mean, withWave(c.best.values(), c.best.Kernel, seasons.cycle)); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,8 @@ func (c *chooser) shortSeries() error {
 	return nil
 }
 
-// otherMeans tries for the best kernel a season that changes with a longer one, and then a line.
+// otherMeans tries for the best kernel a season that changes with a longer one, then a line, and for a season that no longer one
+// changes a wave that drifts or grows.
 func (c *chooser) otherMeans(s *seasonal) error {
 	changing := false
 	if mean := s.mean(true, false); mean != "" {
@@ -150,7 +151,12 @@ func (c *chooser) otherMeans(s *seasonal) error {
 		changing = c.best != before
 	}
 	if mean := s.mean(changing, true); mean != "" {
-		return c.try(c.best.Kernel, mean, c.best.values())
+		if err := c.try(c.best.Kernel, mean, c.best.values()); err != nil {
+			return err
+		}
+	}
+	if first := s.first(c); first > 0 && !changing && c.series {
+		return c.try(c.best.Kernel+" + "+wave, c.best.Mean, withWave(c.best.values(), c.best.Kernel, first))
 	}
 	return nil
 }
@@ -183,24 +189,22 @@ func withSlow(values map[string]float64, length float64) map[string]float64 {
 }
 
 // withWave returns start values of a kernel plus a wave from the optimum of the former, which may be a sum.
-func withWave(values map[string]float64, period float64) map[string]float64 {
-	out, parts, variance := map[string]float64{}, 1, 0.
-	for name := range values {
-		if strings.HasPrefix(name, "k2.") {
-			parts = 2
-		}
+func withWave(values map[string]float64, kernel string, period float64) map[string]float64 {
+	out, terms, prefix, variance := map[string]float64{}, 1+strings.Count(kernel, " + "), "", 0.
+	if terms == 1 {
+		prefix = "k1."
 	}
 	for name, v := range values {
-		if strings.Contains(name, "signal_variance") {
+		if strings.HasSuffix(name, "signal_variance") {
 			variance = max(variance, v)
 		}
-		if parts == 1 && (strings.HasPrefix(name, "signal_variance") || strings.HasPrefix(name, "lengthscale")) {
-			name = "k1." + name
+		if strings.HasPrefix(name, "signal_variance") || strings.HasPrefix(name, "lengthscale") {
+			name = prefix + name
 		}
 		out[name] = v
 	}
-	prefix := fmt.Sprintf("k%d.", parts+1)
-	out[prefix+"signal_variance"], out[prefix+"k1.lengthscale"], out[prefix+"k2.period"] = variance, waveTurns*period, period
+	own := fmt.Sprintf("k%d.", terms+1)
+	out[own+"signal_variance"], out[own+"k1.lengthscale"], out[own+"k2.period"] = variance, waveTurns*period, period
 	return out
 }
 
@@ -311,7 +315,7 @@ func (s *seasonal) texts(terms []seasonTerm) (text string) {
 	return text
 }
 
-// first returns the period of the strongest wave of the seasons in scaled units, which can drift or grow; 0 without seasons.
+// first returns the period of the strongest wave of the seasons in scaled units; 0 without seasons.
 func (s *seasonal) first(c *chooser) float64 {
 	if len(s.seasons) == 0 {
 		return 0
