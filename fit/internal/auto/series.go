@@ -83,7 +83,7 @@ func (c *chooser) allOfSeries() error {
 	}
 	short := c.best
 	for _, kernel := range slow {
-		if err := c.try(short.Kernel+" + "+kernel, mean, withSlow(short.values(), seasons.step*float64(c.job.N()))); err != nil {
+		if err := c.try(short.Kernel+" + "+kernel, mean, withSlow(short.values(), short.Kernel, seasons.step*float64(c.job.N()))); err != nil {
 			return err
 		}
 	}
@@ -173,37 +173,15 @@ func lastRows(c *chooser, most int) *problem.Sample {
 }
 
 // withSlow returns start values of a kernel plus a slow one from the optimum of the former.
-func withSlow(values map[string]float64, length float64) map[string]float64 {
-	out := map[string]float64{}
-	for name, v := range values {
-		switch {
-		case strings.HasPrefix(name, "signal_variance"):
-			out["k1."+name], out["k2."+name] = v, roughShare*v
-		case strings.HasPrefix(name, "lengthscale"):
-			out["k1."+name], out["k2."+name] = v, slowShare*length
-		default:
-			out[name] = v
-		}
-	}
+func withSlow(values map[string]float64, kernel string, length float64) map[string]float64 {
+	out, own, variance := inSum(values, kernel)
+	out[own+"signal_variance"], out[own+"lengthscale"] = roughShare*variance, slowShare*length
 	return out
 }
 
-// withWave returns start values of a kernel plus a wave from the optimum of the former, which may be a sum.
+// withWave returns start values of a kernel plus a wave from the optimum of the former.
 func withWave(values map[string]float64, kernel string, period float64) map[string]float64 {
-	out, terms, prefix, variance := map[string]float64{}, 1+strings.Count(kernel, " + "), "", 0.
-	if terms == 1 {
-		prefix = "k1."
-	}
-	for name, v := range values {
-		if strings.HasSuffix(name, "signal_variance") {
-			variance = max(variance, v)
-		}
-		if strings.HasPrefix(name, "signal_variance") || strings.HasPrefix(name, "lengthscale") {
-			name = prefix + name
-		}
-		out[name] = v
-	}
-	own := fmt.Sprintf("k%d.", terms+1)
+	out, own, variance := inSum(values, kernel)
 	out[own+"signal_variance"], out[own+"k1.lengthscale"], out[own+"k2.period"] = variance, waveTurns*period, period
 	return out
 }

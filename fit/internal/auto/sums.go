@@ -100,22 +100,33 @@ func lastTerm(values map[string]float64, kernel string) map[string]float64 {
 // withTerm returns start values of a kernel plus another term from the optimum of the former. The term has a share of its
 // variance, in d equal parts.
 func withTerm(values map[string]float64, kernel string, share float64, d int) map[string]float64 {
-	out, terms, prefix := map[string]float64{}, 1+strings.Count(kernel, " + "), ""
-	if terms == 1 {
-		prefix = "k1."
-	}
-	own := fmt.Sprintf("k%d.signal_variance", terms+1)
-	for _, name := range slices.Sorted(maps.Keys(values)) { // in order, for the bits of the sum
-		v := values[name]
-		switch {
-		case strings.HasSuffix(name, "signal_variance"):
-			out[prefix+name] = (1 - share) * v
+	out, own, _ := inSum(values, kernel)
+	own += "signal_variance"
+	for _, name := range slices.Sorted(maps.Keys(out)) { // in order, for the bits of the sum
+		if v := out[name]; strings.HasSuffix(name, "signal_variance") {
+			out[name] = (1 - share) * v
 			out[own] += share * v / float64(d)
-		case strings.HasPrefix(name, "lengthscale"):
-			out[prefix+name] = v
-		default:
-			out[name] = v
 		}
 	}
 	return out
+}
+
+// inSum returns the parameters of a kernel under their names in a sum with one more term, the prefix of the names of that term,
+// and the largest signal variance.
+func inSum(values map[string]float64, kernel string) (out map[string]float64, own string, variance float64) {
+	terms, prefix := 1+strings.Count(kernel, " + "), ""
+	if terms == 1 {
+		prefix = "k1."
+	}
+	out = map[string]float64{}
+	for name, v := range values {
+		if strings.HasSuffix(name, "signal_variance") {
+			variance = max(variance, v)
+		}
+		if strings.HasPrefix(name, "signal_variance") || strings.HasPrefix(name, "lengthscale") {
+			name = prefix + name
+		}
+		out[name] = v
+	}
+	return out, fmt.Sprintf("k%d.", terms+1), variance
 }

@@ -50,8 +50,8 @@ func (s *Season) Strongest() int {
 	return slices.MaxFunc(s.lines, func(a, b member) int { return cmp.Compare(a.power, b.power) }).harmonic
 }
 
-// line is a line of a spectrum: its frequency in turns a step, the square of its amplitude and its ratio to the background.
-type line struct{ frequency, power, ratio float64 }
+// line is a line of a spectrum: its frequency in turns a step and the square of its amplitude.
+type line struct{ frequency, power float64 }
 
 // member is a line as a harmonic of a season.
 type member struct {
@@ -74,7 +74,7 @@ const mostHoles, weakLines = 16, 0.002
 
 // Seasons returns the seasons of targets along a column, the strongest first, from all of its rows. It takes the lines of a
 // tapered periodogram that stand out of the median of their neighbourhood, and joins harmonics of one period. A
-// column that is not regular has none.
+// column whose steps are no multiples of one has none.
 func Seasons(column, targets []float64) []Season {
 	values, step := onGrid(column, targets)
 	if values == nil {
@@ -167,7 +167,7 @@ func lines(y []float64) (out []line) {
 	for _, i := range peaks {
 		f := (float64(i) + vertex(spectrum, i)) / float64(m)
 		if !slices.ContainsFunc(out, func(l line) bool { return math.Abs(l.frequency-f) <= 3/float64(n) }) {
-			out = append(out, line{f, 4 * spectrum[i] * squares / (sum * sum), ratio[i]})
+			out = append(out, line{f, 4 * spectrum[i] * squares / (sum * sum)})
 		}
 	}
 	return out
