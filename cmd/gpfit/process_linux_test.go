@@ -265,11 +265,10 @@ func loseFolder(t *testing.T, spec, run, folder string) (code int, stderr string
 	cmd := exec.Command("gpfit", "batch", spec, "--out", run, "--quiet")
 	cmd.Stderr = &messages
 	testcheck.Do(t, cmd.Start())
-	for range 1000 {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if files, _ := filepath.Glob(filepath.Join(run, "models", "*")); len(files) > 2 {
 			break
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	// A rename removes the folder at once, although jobs add files to it.
 	testcheck.Do(t, os.Rename(filepath.Join(run, folder), filepath.Join(filepath.Dir(run), "removed")))
