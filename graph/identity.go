@@ -66,6 +66,10 @@ func (s *identity) check(a adjoint) error {
 	if !(s.slack > 1) { // the optimizer handles values that are not finite
 		return nil
 	}
+	loose, err := s.recurrence(left-right, max(math.Abs(left), math.Abs(right), math.Abs(a.inv)*n, math.Abs(a.outer)*fit))
+	if loose {
+		return err
+	}
 	if identityFactor*inverse >= n {
 		return fmt.Errorf("graph: rounding leaves no digits of the inverse of the covariance%.0w", &device.NotPDError{Minor: s.ws.N(), N: s.ws.N()})
 	}
@@ -73,6 +77,24 @@ func (s *identity) check(a adjoint) error {
 		Device: s.device,
 		What:   fmt.Sprintf("gradient: the trace of Σ⁻¹Σ differs from n by %.3g, but rounding explains only %.3g", left-right, identityFactor*bound),
 	}
+}
+
+// recurrenceDigits is the relative difference from which a recurrence leaves too few digits for a search.
+const recurrenceDigits = 1e-6
+
+// recurrence judges a difference of the two sides, of numbers of a size, if the method computes by recurrences over the rows.
+// Their rounding grows with the rows and with the lengthscale in steps, beyond what the traces bound: at 20,000 rows and
+// a lengthscale of a thousand ranges a third of a gradient may be rounding. Such a point is infeasible, and says nothing
+// about the device.
+func (s *identity) recurrence(difference, size float64) (is bool, err error) {
+	w, ok := s.ws.(device.QuickForming)
+	if !ok || !w.FormsQuickly() {
+		return false, nil
+	}
+	if math.Abs(difference) > recurrenceDigits*size {
+		err = fmt.Errorf("graph: rounding leaves few digits of the gradient%.0w", &device.NotPDError{Minor: s.ws.N(), N: s.ws.N()})
+	}
+	return true, err
 }
 
 // unitRoundoff is the unit roundoff of float64.

@@ -14,6 +14,7 @@ import (
 	"gpfit/graph"
 	"gpfit/internal/testcheck"
 	"gpfit/kernel"
+	"gpfit/method/markov"
 )
 
 // wrong is a workspace whose contraction has a relative error of the inverse or of one derivative.
@@ -111,6 +112,42 @@ func TestIdentityWithoutDigits(t *testing.T) {
 		if device.IsNotPD(err) != infeasible || errors.As(err, new(*device.WrongError)) == infeasible {
 			t.Errorf("noise %g: %v", noise, err)
 		}
+	}
+}
+
+// TestIdentityOfRecurrences checks that a filter's loss of digits, with lengthscales of up to 6,000 times the range, is not
+// blamed on the device: an error of 1e-6 or less is let through, and with a larger one the point is infeasible.
+func TestIdentityOfRecurrences(t *testing.T) {
+	method := testcheck.Get(markov.Method().Backends(backend.Capabilities().Devices))(t)[0]
+	rounded, infeasible := 0, 0
+	for _, text := range []string{"matern32", "matern52", "matern32*cosine"} {
+		x := newFixture(t, text, 10000, 1, nil)
+		rows := testcheck.Slice(x.spec.X.N, func(i int) float64 { return float64(i) / 2890 })
+		x.spec.X, x.spec.Y = kernel.NewPoints(rows, len(rows), 1), testcheck.Slice(len(rows), func(i int) float64 { return math.Sin(179 * rows[i]) })
+		x.ws = testcheck.Get(method.NewWorkspace(t.Context(), x.spec.X))(t)
+		x.obj = testcheck.Get(graph.Build(x.ws, x.spec))(t)
+		for _, noise := range []float64{1e-2, 1e-6, 1e-10} {
+			for _, size := range []float64{0, 6, 8, 10} {
+				z := x.at(math.Log(noise), size)
+				for i, name := range x.obj.Names() {
+					if strings.HasSuffix(name, "period") {
+						z[i] = math.Log(0.0352)
+					}
+				}
+				_, err := x.obj.ValueGradient(t.Context(), z, make([]float64, len(z)))
+				switch {
+				case device.IsNotPD(err):
+					infeasible++
+				case err != nil:
+					t.Errorf("%s, noise %g, size %g: %v", text, noise, size, err)
+				case x.obj.IdentitySlack() > 1:
+					rounded++
+				}
+			}
+		}
+	}
+	if rounded == 0 || infeasible == 0 {
+		t.Errorf("%d points with more rounding than the traces explain, %d without digits", rounded, infeasible)
 	}
 }
 
