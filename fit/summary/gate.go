@@ -114,6 +114,9 @@ var Gate = []Diagnosis{
 		return because(f.Noise <= littleNoise && f.Averaged > timesMore*f.AtOptimum+shareMore, "the average would miss left-out rows by %.2g standard deviations of the target, and the optimum does by %.2g", f.Averaged, f.AtOptimum)
 	}},
 	{"end", "the search did not converge: it was interrupted, used up its evaluations, or stopped where rounding left no lower value and neither gradient nor error is small", OnlyFair, func(f *Facts) []string {
+		if r := f.Report; r.Interrupted && strings.HasSuffix(r.Status, "converged") {
+			return because(true, "the search converged, and a signal ended the work after it")
+		}
 		return because(unfinished(f.Report, f.Evidence), "the fit is not finished (%s)", StatusText(f.Report.Status))
 	}},
 	{"part of the rows", "a signal ended the fit before it had a value on all rows, so that the model has those of an earlier stage", OnlyFair, func(f *Facts) []string {

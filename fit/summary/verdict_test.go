@@ -72,7 +72,8 @@ func TestJudge(t *testing.T) {
 		}, Good, "good: ", "", "holdout"},
 		"merged":             {func(r *Report) { r.Status = "merged" }, Good, "good: ", "", "holdout"},
 		"stalled at the end": {func(r *Report) { g := 2e-3; r.Status, r.GradientNorm = "stalled", &g }, Good, "good: ", "", "holdout"},
-		"interrupted":        {func(r *Report) { r.Interrupted = true }, Fair, "fair: ", "the fit is not finished", "from its checkpoint or from this model"},
+		"interrupted":        {func(r *Report) { r.Interrupted, r.Status = true, "cancelled" }, Fair, "fair: ", "the fit is not finished", "from its checkpoint or from this model"},
+		"interrupted late":   {func(r *Report) { r.Interrupted = true }, Fair, "fair: ", "the search converged, and a signal ended the work after it", "from its checkpoint or from this model"},
 		"no scores":          {func(r *Report) { r.Scores = Scores{} }, Unknown, "unknown: there are no scores", "", "holdout"},
 		"two targets": {func(r *Report) {
 			r.Targets = []TargetReport{{Name: "a", Test: &TestScores{N: 100, RMSEStandardized: 0.1, Coverage95: 0.95}}, {Name: "b", Test: &TestScores{N: 100, RMSEStandardized: 2, Coverage95: 0.95}}}
