@@ -117,8 +117,19 @@ func init() { // serve refers to the map
 		"sample": runSample, "loo": runLOO, "weights": runWeights, "export": runExport, "inspect": runInspect, "check": runCheck, "kernel show": runKernelShow,
 		"kernel check": runKernelCheck, "batch": runBatch, "resume": runResume, "show": runShow, "report": runReport, "bench": runBench,
 		"devices": runDevices, "version": runVersion,
-		"serve": func(c *cli.Command) error { return serve.Serve(c.Ctx, c.In, c.Out, version, run) },
+		"serve": runServe,
 	}
+}
+
+func runServe(c *cli.Command) error {
+	if out, ok := c.Out.(*screen); ok && c.In == os.Stdin {
+		in, own, err := serve.Own(os.Stdin, out.File)
+		if err != nil {
+			return err
+		}
+		c.In, c.Out = in, own
+	}
+	return serve.Serve(c.Ctx, c.In, c.Out, version, run)
 }
 
 // newRoot returns the program with one command, or with all for "".

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/serve"
 	"gpfit/internal/testcheck"
 )
@@ -143,6 +145,32 @@ func TestServeReplacedModel(t *testing.T) {
 	if found[0] == found[1] {
 		t.Error("predictions of a model that is no longer there")
 	}
+	// Another file with the same size and time, written into the same file, differs in its checksum.
+	info, text := testcheck.Get(os.Stat(model))(t), testcheck.Get(os.ReadFile(model))(t)
+	text[len(text)-1] ^= 1
+	testcheck.Do(t, os.WriteFile(model, text, 0o600))
+	testcheck.Do(t, os.Chtimes(model, time.Time{}, info.ModTime()))
+	if r := c.call("predict", model, "../../examples/co2_new.csv", "--quiet", "--force", "--out="+out); r.Code != exit.Data {
+		t.Errorf("a damaged model: %+v", r)
+	}
+}
+
+// TestServePipes names the pipes of a server as files of commands: the answers that follow are whole.
+func TestServePipes(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("gpfit", "serve")
+	c := &client{t: t, in: testcheck.Get(cmd.StdinPipe())(t), out: testcheck.Get(cmd.StdoutPipe())(t)}
+	testcheck.Do(t, cmd.Start())
+	c.receive(new(serve.Hello))
+	for _, file := range []string{"/dev/stdout", "/dev/stdin", "/dev/fd/1"} {
+		c.call("fit", "../../examples/co2.csv", "--kernel=rbf", "--max-evals=2", "--quiet", "--force", "--out="+file)
+		c.call("nlml", file, "--kernel=rbf")
+		if r := c.call("version"); r.Code != 0 || !strings.HasPrefix(r.Stdout, "gpfit ") {
+			t.Errorf("after %s: %+v", file, r)
+		}
+	}
+	testcheck.Do(t, c.in.Close())
+	testcheck.Do(t, cmd.Wait())
 }
 
 // TestServeCancel interrupts one of two commands that run at the same time, and follows the progress of it.

@@ -150,6 +150,22 @@ def test_a_program_of_another_protocol(tmp_path, monkeypatch):
 
 
 @proc
+@pytest.mark.skipif(os.name == "nt", reason="SKIPPED: a script is no program here")
+@pytest.mark.parametrize("message", ["b'no message'", "b'\\x00\\x00\\x00\\x02[]'"])
+def test_a_program_that_sends_no_message_ends_all_calls(tmp_path, monkeypatch, message):
+    program = tmp_path / "gpfit"
+    program.write_text(
+        f"#!{sys.executable}\nimport json, struct, sys, time\n"
+        f"hello = json.dumps({{'protocol': {_server.PROTOCOL}, 'version': ''}}).encode()\n"
+        f"sys.stdout.buffer.write(struct.pack('>I', len(hello)) + hello); sys.stdout.flush()\n"
+        f"sys.stdin.buffer.read(4); sys.stdout.buffer.write({message} * 9); sys.stdout.flush(); sys.stdin.read()\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PYGPFIT_PROGRAM", str(program))
+    with pytest.raises(pygpfit.GPFitError):
+        pygpfit.version()
+
+
 def test_the_process_ends_with_python():
     script = "import os, pygpfit; pygpfit.version(); print(*[c for t in os.listdir('/proc/self/task') for c in open(f'/proc/self/task/{t}/children').read().split()])"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)

@@ -26,6 +26,8 @@ from ._errors import GPFitError, InterruptedFitError
 PROTOCOL = 1
 # An interrupted gpfit writes its best model; this is how long it may take, in seconds.
 _PATIENCE = 30.0
+# A longer message is none, in bytes.
+_LARGEST = 1 << 30
 _WINDOWS = os.name == "nt"
 
 Message = dict[str, Any]
@@ -198,13 +200,15 @@ class Server:
                 _write(self._requests, struct.pack(">I", len(text)) + text)
 
     def _listen(self) -> None:
-        """Give every message to the request that waits for it, until gpfit ends."""
-        message = self._read()
-        while message is not None:
-            answers = self._waiting.get(message["id"])
-            if answers is not None:
-                answers.put(message)
-            message = self._read()
+        """Give every message to the request that waits for it, until gpfit ends or sends what is no message."""
+        try:
+            while (message := self._read()) is not None:
+                answers = self._waiting.get(message["id"])
+                if answers is not None:
+                    answers.put(message)
+        except Exception as error:  # whatever it is, nobody may wait for ever
+            self._lost += f"\ngpfit sent what is no message: {error!r}"
+            self._process.kill()
         end, self._answers = self._answers, -1
         os.close(end)
         code = self._process.wait()
@@ -227,7 +231,10 @@ class Server:
         head = self._bytes(4)
         if head is None:
             return None
-        text = self._bytes(struct.unpack(">I", head)[0])
+        length = struct.unpack(">I", head)[0]
+        if length > _LARGEST:
+            raise ValueError(f"a message of {length} bytes")
+        text = self._bytes(length)
         return None if text is None else json.loads(text)
 
     def _bytes(self, count: int) -> bytes | None:

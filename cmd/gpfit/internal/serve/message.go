@@ -55,7 +55,7 @@ type Response struct {
 }
 
 // largest bounds a message that is read, in bytes: a length above it is no length.
-const largest = 1 << 30
+const largest = 1 << 28
 
 // answers writes messages. It is safe for concurrent use.
 type answers struct {
@@ -85,8 +85,11 @@ func receive(r io.Reader) (*Request, error) {
 	if n > largest {
 		return nil, fmt.Errorf("a message of %d bytes: standard input is not from a client of gpfit serve", n)
 	}
-	text := make([]byte, n)
-	if _, err := io.ReadFull(r, text); err != nil {
+	text, err := io.ReadAll(io.LimitReader(r, int64(n))) // takes no more memory than there are bytes
+	if err == nil && len(text) < int(n) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
 		return nil, fmt.Errorf("a message of %d bytes ends early: %w", n, err)
 	}
 	q := new(Request)

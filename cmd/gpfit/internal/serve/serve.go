@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
+	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/modelcache"
 	"gpfit/internal/hostmem"
@@ -95,7 +97,7 @@ func (s *server) accept(ctx context.Context, q *Request) error {
 func (s *server) answer(ctx context.Context, q *Request) {
 	var stdout bytes.Buffer
 	stderr := &listener{server: s, id: q.ID, wanted: q.Progress}
-	code := s.run(ctx, q.Command, strings.NewReader(""), &stdout, stderr)
+	code := s.guarded(ctx, q, &stdout, stderr)
 	s.mu.Lock()
 	s.running[q.ID]()
 	delete(s.running, q.ID)
@@ -105,6 +107,17 @@ func (s *server) answer(ctx context.Context, q *Request) {
 	s.mu.Unlock()
 	// A client that has gone reads nothing; the end of in tells.
 	_ = s.out.send(Response{q.ID, code, stdout.String(), stderr.String()})
+}
+
+// guarded runs a command. A panic ends this command alone.
+func (s *server) guarded(ctx context.Context, q *Request, stdout, stderr io.Writer) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(stderr, "gpfit: this is a fault of gpfit, please report it with what follows: %v\n%s", p, debug.Stack())
+			code = exit.Failure
+		}
+	}()
+	return s.run(ctx, q.Command, strings.NewReader(""), stdout, stderr)
 }
 
 // interval is the shortest time between two events of a command.
