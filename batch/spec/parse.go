@@ -15,7 +15,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/suggest"
@@ -45,6 +47,9 @@ func Parse(source string, text []byte) (s *Batch, err error) {
 			s, err = nil, &Error{Source: source, Msg: "not valid YAML: no reader knows what it means"}
 		}
 	}()
+	if err := checkDepth(source, text); err != nil {
+		return nil, err
+	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return nil, yamlError(source, err)
@@ -66,6 +71,31 @@ func Parse(source string, text []byte) (s *Batch, err error) {
 		return nil, yamlError(source, err)
 	}
 	return s, s.check()
+}
+
+// maxDepth bounds the brackets in brackets of a spec, and the lists in lists of one line. A spec needs five.
+const maxDepth = 50
+
+// checkDepth returns an error for what is nested too deeply: the parser takes time and memory by the square of the depth.
+func checkDepth(source string, text []byte) error {
+	brackets, entries, line := 0, 0, 0
+	for _, t := range lexer.Tokenize(string(text)) {
+		if t.Position.Line != line {
+			entries, line = 0, t.Position.Line
+		}
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			brackets++
+		case token.SequenceEndType, token.MappingEndType:
+			brackets--
+		case token.SequenceEntryType, token.MappingKeyType:
+			entries++
+		}
+		if max(brackets, entries) > maxDepth {
+			return &Error{Source: source, Line: line, Column: t.Position.Column, Msg: fmt.Sprintf("has lists within lists, or maps, more than %d deep", maxDepth)}
+		}
+	}
+	return nil
 }
 
 // yamlError returns an error of the YAML library with its place.

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"gpfit/internal/fuzzguard"
 	"gpfit/internal/testcheck"
 	"gpfit/option"
 )
@@ -140,6 +141,23 @@ func TestErrors(t *testing.T) {
 }
 
 // TestExponent checks numbers as people write them, which are strings in YAML 1.1.
+// TestDepth checks that what is nested deeply is an error with its place, before the parser takes gigabytes for it.
+func TestDepth(t *testing.T) {
+	for text, place := range map[string][2]int{
+		strings.Repeat("[", 80000):                             {1, 51},
+		"data: [a]\nkernels: " + strings.Repeat("{a: ", 20000): {2, 210},
+		"data:\n" + strings.Repeat("- ", 40000):                {2, 101},
+		strings.Repeat("? ", 40000):                            {1, 101},
+	} {
+		fuzzguard.Run(t, func() {
+			_, err := Parse("s.yaml", []byte(text))
+			if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Msg, "deep") || [2]int{e.Line, e.Column} != place {
+				t.Errorf("%.30q: %v, want an error at %v", text, err, place)
+			}
+		})
+	}
+}
+
 func TestExponent(t *testing.T) {
 	s, err := Parse("s.yaml", []byte("data: [a.csv]\nkernels: [rbf]\ndefaults: {set: {lengthscale: 1e-3}, bounds: {lengthscale: [1e-6, 1]}}\n"))
 	if err != nil || s.Defaults.Set["lengthscale"] != 1e-3 || s.Defaults.Bounds["lengthscale"][0] != 1e-6 {
