@@ -27,11 +27,11 @@ type Store struct {
 	room int64
 }
 
-// loaded is the contents of a file as it was when it was read. end is the end of the file, which holds its checksum.
+// loaded is the contents of a file as it was when it was read, with the checksum in it.
 type loaded struct {
 	path string
 	file os.FileInfo
-	end  string
+	sum  string
 	gp   *gp.Model
 	// number differs from the numbers of other contents, also of the same file at other times.
 	number uint64
@@ -70,7 +70,7 @@ func (s *Store) Model(path string) (*gp.Model, uint64, error) {
 		m, err := gp.Load(path)
 		return m, 0, err
 	}
-	end, err := endOf(path, file.Size())
+	sum, err := gp.Checksum(path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -78,7 +78,7 @@ func (s *Store) Model(path string) (*gp.Model, uint64, error) {
 	defer s.mu.Unlock()
 	s.clock++
 	i := slices.IndexFunc(s.models, func(m *loaded) bool { return m.path == path })
-	if i >= 0 && same(s.models[i].file, file) && s.models[i].end == end {
+	if i >= 0 && same(s.models[i].file, file) && s.models[i].sum == sum {
 		s.models[i].used = s.clock
 		of := *s.models[i].gp
 		return &of, s.models[i].number, nil
@@ -93,21 +93,9 @@ func (s *Store) Model(path string) (*gp.Model, uint64, error) {
 		i = len(s.models) - 1
 	}
 	s.count++
-	s.models[i] = &loaded{path, file, end, read, s.count, s.clock}
+	s.models[i] = &loaded{path, file, sum, read, s.count, s.clock}
 	of := *read
 	return &of, s.count, nil
-}
-
-// endOf returns the last bytes of a file.
-func endOf(path string, size int64) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	end := make([]byte, min(size, 128))
-	_, err = f.ReadAt(end, size-int64(len(end)))
-	return string(end), err
 }
 
 func same(a, b os.FileInfo) bool {
