@@ -42,28 +42,37 @@ func TestEditedModels(t *testing.T) {
 		"inspect m.gpfit", "inspect m.gpfit --json", "predict m.gpfit t.csv", "predict m.gpfit t.csv --json --terms", "loo m.gpfit", "weights m.gpfit", "export m.gpfit --out - --format json",
 		"report m.gpfit --out -", "report m.gpfit t.csv --out -", "update m.gpfit t.csv --out new.gpfit --force", "sample m.gpfit t.csv", "fit t.csv --from m.gpfit --max-evals 3 --out new.gpfit --force",
 	}
-	edits := 50
+	edits, stride := 50, 1000
 	if testcheck.Long() {
-		edits = 2000
+		edits, stride = 2000, 7
 	}
 	codes := map[int]int{}
-	for seed := range edits {
-		rng := rand.New(rand.NewPCG(uint64(seed), 2))
-		testcheck.Do(t, os.WriteFile("m.gpfit", modeltest.Edit(t, rng, files[seed%len(files)]), 0o600))
+	try := func(what string, rng *rand.Rand, edited []byte) {
+		testcheck.Do(t, os.WriteFile("m.gpfit", edited, 0o600))
 		for _, command := range []string{commands[rng.IntN(2)], commands[2+rng.IntN(len(commands)-2)]} {
 			func() {
 				defer func() {
 					if p := recover(); p != nil {
-						t.Errorf("edit %d of %s: %s: %v\n%s", seed, kinds[seed%len(files)], command, p, debug.Stack())
+						t.Errorf("%s: %s: %v\n%s", what, command, p, debug.Stack())
 					}
 				}()
 				code, _, stderr := runLine(t, strings.Fields(command)...)
 				codes[code]++
 				if code == exit.Failure && !strings.Contains(stderr, "definite") && !strings.Contains(stderr, "do not determine") && !strings.Contains(stderr, "finite number") && !strings.Contains(stderr, "two columns") {
-					t.Errorf("edit %d: %s: exit code %d\n%s", seed, command, code, stderr)
+					t.Errorf("%s: %s: exit code %d\n%s", what, command, code, stderr)
 				}
 			}()
 		}
 	}
-	t.Logf("exit codes: %v", codes)
+	for seed := range edits {
+		rng := rand.New(rand.NewPCG(uint64(seed), 2))
+		try(fmt.Sprintf("edit %d of %s", seed, kinds[seed%len(files)]), rng, modeltest.Edit(t, rng, files[seed%len(files)]))
+	}
+	values := 0
+	for k, file := range files {
+		modeltest.EachValue(t, file, func() bool { values++; return values%stride == 0 }, func(place string, edited []byte) {
+			try(kinds[k]+": "+place, rng, edited)
+		})
+	}
+	t.Logf("exit codes: %v, of %d edits and one in %d of %d values", codes, edits, stride, values)
 }

@@ -9,11 +9,13 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gpfit/internal/testcheck"
@@ -65,6 +67,60 @@ func Numbers(t testcheck.Test, file []byte, array string, edit func(v []float64)
 		}
 	}
 	return write(t, parts)
+}
+
+// EachValue calls do with a model file for each value of its headers, however deep, and each of some edits: the value becomes
+// empty, null, one, many, nested deeply, or its neighbour. The files have the right checksum. do gets the place of the value, and
+// tells whether it wants the file, which takes time to make.
+func EachValue(t testcheck.Test, file []byte, want func() bool, do func(place string, edited []byte)) {
+	parts := read(t, file)
+	for i, p := range parts {
+		if !strings.HasSuffix(p.name, ".json") {
+			continue
+		}
+		var v any
+		testcheck.Do(t, json.Unmarshal(p.text, &v))
+		each(v, p.name, nil, func(place string) {
+			if !want() {
+				return
+			}
+			text := testcheck.Get(json.Marshal(v))(t)
+			edited := slices.Clone(parts)
+			edited[i].text = bytes.ReplaceAll(text, []byte(`"DEEP"`), bytes.Repeat([]byte("["), 20000))
+			do(place, write(t, edited))
+		})
+	}
+}
+
+// each sets every value within v to each of its variations in turn, calls do, and sets it back.
+func each(v any, place string, set func(any), do func(place string)) {
+	variations := []any{nil, []any{}, map[string]any{}, []any{v}, []any{v, v}, "", "DEEP", 1e300}
+	within := func(name string, old, neighbour any, set func(any)) {
+		each(old, place+"."+name, set, do)
+		set(neighbour)
+		do(place + "." + name + " = its neighbour")
+		set(old)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		keys := slices.Sorted(maps.Keys(v))
+		for k, key := range keys {
+			within(key, v[key], v[keys[(k+1)%len(keys)]], func(to any) { v[key] = to })
+		}
+	case []any:
+		variations = append(variations, v[:len(v)/2], slices.Repeat(v, 1+1000/(1+len(v))))
+		for k := range v[:min(len(v), 3)] {
+			within(strconv.Itoa(k), v[k], v[(k+1)%len(v)], func(to any) { v[k] = to })
+		}
+	}
+	if set == nil {
+		return
+	}
+	for k, variation := range variations {
+		set(variation)
+		do(fmt.Sprintf("%s, variation %d", place, k))
+	}
+	set(v)
 }
 
 func read(t testcheck.Test, file []byte) (parts []member) {

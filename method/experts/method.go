@@ -1,7 +1,9 @@
 package experts
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"gpfit/device"
@@ -42,7 +44,7 @@ func (b Undivided) For(w device.Workload) device.Backend {
 	}
 	p, err := Read(w.State)
 	if err == nil {
-		err = p.Check(w.N, w.D)
+		err = p.usable(w.N, w.D)
 	}
 	if err != nil {
 		return broken{p.On(b.Backend), err}
@@ -75,16 +77,37 @@ func Read(s device.State) (*Partition, error) {
 	}
 	p := &Partition{}
 	if err := json.Unmarshal([]byte(s.Text), p); err != nil {
-		return nil, fmt.Errorf("local experts: %w", err)
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			err = fmt.Errorf("%s cannot be %s", cmp.Or(wrong.Field, "it"), wrong.Value)
+		}
+		return nil, &StateError{err}
 	}
 	return p, nil
+}
+
+// StateError reports a model whose partition among local experts cannot be used.
+type StateError struct{ Err error }
+
+func (e *StateError) Error() string {
+	return "the partition of the model among local experts is damaged: " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *StateError) Unwrap() error { return e.Err }
+
+// usable returns a [*StateError] unless the partition suits a model of n rows and d columns.
+func (p *Partition) usable(n, d int) error {
+	if err := p.Check(n, d); err != nil {
+		return &StateError{err}
+	}
+	return nil
 }
 
 // Blocks returns the rows of each expert, ascending, of the training rows x of a model with a state.
 func Blocks(s device.State, x *kernel.Points) ([][]int, error) {
 	p, err := Read(s)
 	if err == nil {
-		err = p.Check(x.N, x.D)
+		err = p.usable(x.N, x.D)
 	}
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"gpfit/internal/hostmem"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
+	"gpfit/method/experts"
 	"gpfit/table"
 )
 
@@ -57,7 +58,7 @@ func Code(ctx context.Context, err error) int {
 		return Data
 	case is[*gp.SizeError](err), tooLarge(err), errors.Is(err, hostmem.ErrAddressSpace):
 		return Device
-	case is[*gp.FileError](err): // whatever is wrong in the file
+	case is[*gp.FileError](err), is[*experts.StateError](err): // whatever is wrong in the file
 		return Data
 	case is[*UsageError](err), is[*problem.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), device.IsOfMethod(err) && !is[*device.UnavailableError](err):
 		return Usage
