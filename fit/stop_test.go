@@ -43,7 +43,10 @@ func TestStop(t *testing.T) {
 	for name, c := range stopped {
 		t.Run(name, func(t *testing.T) {
 			all, _, _ := stopAt(t, c.data, c.o, math.MaxInt64, 0)
-			moments, parts := int64(8), 0
+			moments, parts := int64(4), 0
+			if testcheck.Long() {
+				moments = 8
+			}
 			for k := range moments {
 				at := 1 + k*(all-1)/(moments-1)
 				for _, notice := range []time.Duration{0, time.Hour} {

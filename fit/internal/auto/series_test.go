@@ -60,10 +60,10 @@ func withoutEnd(d problem.Data, rows int) problem.Data {
 // TestSeries forecasts the last two weeks of a load from more rows than the window for kernels, and checks that the order of the rows does
 // not matter: the seasons are in the mean, and the error is the noise's, far below the error of the values a week before.
 func TestSeries(t *testing.T) {
-	d := hourly(10000, 1)
+	d := hourly(5000, 1)
 	out := runSeries(t, withoutEnd(d, 336), problem.Options{})
 	r := out.Report
-	if !strings.Contains(r.Mean, "seasonal(24, ") || !strings.Contains(r.Mean, "seasonal(168, ") || out.Job.N() != 9664 || r.Choice.Rows != 9664 {
+	if !strings.Contains(r.Mean, "seasonal(24, ") || !strings.Contains(r.Mean, "seasonal(168, ") || out.Job.N() != 4664 || r.Choice.Rows != 4664 {
 		t.Fatalf("%s, mean %s, compared on %d rows", r.Kernel, r.Mean, r.Choice.Rows)
 	}
 	naive := 0.
@@ -72,14 +72,14 @@ func TestSeries(t *testing.T) {
 		naive += (d.Y[i] - d.Y[week]) * (d.Y[i] - d.Y[week])
 	}
 	naive = math.Sqrt(naive / 336)
-	if rmse := r.Test.RMSE; !(rmse < 1.6) || !(rmse < 0.85*naive) { // the noise has a standard deviation of 1.4
+	if rmse := r.Test.RMSE; !(rmse < 1.75) || !(rmse < 0.85*naive) { // the noise has a standard deviation of 1.4
 		t.Errorf("the error is %v, by the week before %v", rmse, naive)
 	}
 	if slices.Contains(r.Choice.TooDear, "rbf(ard)") == strings.Contains(r.Kernel, "rbf") {
 		t.Errorf("too dear: %v, chosen: %s", r.Choice.TooDear, r.Kernel)
 	}
 
-	shuffled := hourly(3000, 1)
+	shuffled := hourly(1500, 1)
 	same := runSeries(t, shuffled, problem.Options{}).Report
 	rand.New(rand.NewPCG(1, 1)).Shuffle(shuffled.N, func(i, j int) {
 		shuffled.X[i], shuffled.X[j], shuffled.Y[i], shuffled.Y[j] = shuffled.X[j], shuffled.X[i], shuffled.Y[j], shuffled.Y[i]
