@@ -152,7 +152,7 @@ func (s *sizer) of(ctx context.Context, j spec.JobSpec) jobSize {
 	defer s.load.release(j)
 	key := j
 	key.ID, key.Data, key.Kernel, key.Split = "", "", "", ""
-	if value(j.Options.Subsample) == 0 && value(j.Options.Holdout) == 0 {
+	if value(j.Options.Subsample) == 0 && j.Options.Holdout == nil {
 		key.Seed = 0
 	}
 	text, err := json.Marshal(key)

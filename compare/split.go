@@ -64,7 +64,7 @@ func newFolds(data problem.Data, o problem.Options, folds int) ([]fold, Split, e
 	if folds != 0 {
 		return nil, split, optionError("folds", fmt.Sprint(folds), "cannot be combined with held-out rows: compare on them, or leave options holdout and split-mask out")
 	}
-	if data.Test == nil && !o.Blocks {
+	if data.Test == nil && !o.Blocks && !o.HoldOutLast {
 		split.Seed = &seed
 	}
 	data, err := data.WithHoldOut(o)

@@ -307,7 +307,7 @@ func TestHoldOutScores(t *testing.T) {
 		masked.Test[row/3] = true
 	}
 	want := mustFit(t, masked, problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Seed: 7}})
-	if out.Report.Test == nil || *out.Report.Test != *want.Report.Test || out.Report.NLML != want.Report.NLML || out.Report.Test.N != 15 {
+	if out.Report.Test == nil || !reflect.DeepEqual(out.Report.Test, want.Report.Test) || out.Report.NLML != want.Report.NLML || out.Report.Test.N != 15 {
 		t.Errorf("scores %+v, with a mask %+v", out.Report.Test, want.Report.Test)
 	}
 	if want.Report.HeldOut != nil || want.Model.HeldOut != nil {

@@ -95,7 +95,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	if y, o := j.Sample.Y, j.Options; j.Sample.T() == 1 && o.TargetTransform == "" && j.Sample.Data.NoiseVariance == nil {
 		r.Skewed = slices.Min(y) > 0 && skewness(y) > manySkewed
 	}
-	r.Levels, r.Series = fewLevels(j.Sample), timeColumn(j.Sample) >= 0
+	r.Levels, r.Series = fewLevels(j.Sample), timeColumn(j.Sample, j.Held) >= 0
 	values := j.Params.Values(e.z)
 	if e.grad != nil {
 		r.GradientLog = map[string]float64{}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -329,7 +330,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 	finite.NLPD, finite.NLPDStandardized = 0.25, 0.5
 	text := testcheck.Get(json.Marshal(finite))(t)
 	var back summary.TestScores
-	if err := json.Unmarshal(text, &back); err != nil || back != *finite {
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(&back, finite) {
 		t.Errorf("%s read back as %+v, %v", text, back, err)
 	}
 	// A whole cross-validation of a table that contains each row twice.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestOptimaScores(t *testing.T) {
 	if len(r.Optima) < 2 || r.Optima[1].Dropped {
 		t.Fatalf("%+v", r.Optima)
 	}
-	if r.Optima[0].LeaveOneOut.Sum != r.Scores.LeaveOneOut.Sum || *r.Optima[0].Test != *r.Test {
+	if r.Optima[0].LeaveOneOut.Sum != r.Scores.LeaveOneOut.Sum || !reflect.DeepEqual(r.Optima[0].Test, r.Test) {
 		t.Errorf("optimum 0 %+v %+v, report %+v %+v", r.Optima[0].LeaveOneOut, r.Optima[0].Test, r.Scores.LeaveOneOut, r.Test)
 	}
 	values, starts := 0, 0

@@ -37,10 +37,17 @@ func scoreHeldOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) ([]*summa
 		return nil, err
 	}
 	var out []*summary.TestScores
+	ahead, err := newForecast(j.Prepared, p.Whole())
+	if err != nil {
+		return nil, err
+	}
 	for i, part := range parts {
 		rows, _ := residual.Of(part, s.TestY[i*m:(i+1)*m])
 		out = append(out, residual.Scores(rows, p.Whole(), s.TargetScale(i), j.Options.Robust, false))
-		out[i].Naive = naiveForecast(j.Prepared, i, p.Whole().Theta)
+		if ahead != nil {
+			naive, misses := ahead.naive(i)
+			out[i].Naive, out[i].Horizons = naive, ahead.horizons(rows, misses)
+		}
 	}
 	return out, nil
 }

@@ -2,11 +2,14 @@ package fit
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/gp"
 	"gpfit/internal/testcheck"
 )
 
@@ -36,7 +39,7 @@ func TestNaiveForecast(t *testing.T) {
 	testcheck.Within(t, naive.Season, 24, 0.5, "season")
 	testcheck.Within(t, naive.RMSE, math.Sqrt(sum/held), 0.25*naive.RMSE, "naive error")
 	testcheck.Within(t, naive.RMSEStandardized/naive.RMSE, r.Test.RMSEStandardized/r.Test.RMSE, 1e-12, "unit")
-	if !r.Series || r.Verdict.Level != summary.Poor || !strings.Contains(r.Verdict.Text(), "no better than the naive forecast, the value 2") {
+	if !r.Series || r.Verdict.Level != summary.Poor || !strings.Contains(r.Verdict.Text(), "no better than the naive forecast, the value one season (2") {
 		t.Error(r.Verdict.Text())
 	}
 	o.Kernel = "periodic"
@@ -62,11 +65,78 @@ func TestBefore(t *testing.T) {
 	}
 }
 
+// TestLast holds out the latest rows of a shuffled table, and compares the scores by horizon with their definition.
+func TestLast(t *testing.T) {
+	const n, held = 240, 60
+	d := hours(n, 0.1)
+	rand.New(rand.NewPCG(1, 1)).Shuffle(n, func(i, k int) {
+		d.X[i], d.X[k], d.Y[i], d.Y[k] = d.X[k], d.X[i], d.Y[k], d.Y[i]
+	})
+	observed := make([]float64, n)
+	for i, hour := range d.X {
+		observed[int(hour)] = d.Y[i]
+	}
+	out := mustFit(t, d, problem.Options{Kernel: "periodic", Standardize: gp.StandardizeY, HoldOut: 0.25, HoldOutLast: true, Fix: []problem.Assignment{{Name: "period", Value: 24, Given: true}}})
+	if by := out.Report.HeldOut.By; by != "hour" || !out.Report.Series {
+		t.Fatalf("held out by %q, series %t", by, out.Report.Series)
+	}
+	for _, row := range out.Report.HeldOut.Rows {
+		if d.X[row] < n-held {
+			t.Errorf("hour %v is held out", d.X[row])
+		}
+	}
+	p := testcheck.Get(out.Model.Condition(t.Context(), backend))(t)
+	defer p.Close()
+	late := testcheck.Slice(held, func(i int) float64 { return float64(n - held + i) })
+	mean := testcheck.Get(p.Predict(t.Context(), late, held))(t).Mean
+	if season := out.Report.Test.Naive.Season; math.Abs(season-24) > 0.1 {
+		t.Fatalf("season %v", season)
+	}
+	for k, want := range []int{6, 30, 60} {
+		model, naive := 0.0, 0.0
+		for i := range want {
+			hour := n - held + i
+			model += math.Pow(observed[hour]-mean[i], 2)
+			naive += math.Pow(observed[hour]-observed[hour-24*(1+i/24)], 2)
+		}
+		h := out.Report.Test.Horizons[k]
+		if h.N != want || h.Ahead != float64(want) {
+			t.Errorf("horizon %d: %+v", k, h)
+		}
+		testcheck.Within(t, h.RMSE, math.Sqrt(model/float64(want)), 1e-9, "error")
+		testcheck.Within(t, h.NaiveRMSE, math.Sqrt(naive/float64(want)), 1e-9, "naive error")
+	}
+	if last := out.Report.Test.Horizons[2]; math.Abs(last.RMSE-out.Report.Test.RMSE) > 1e-12 || math.Abs(float64(last.NLPD-out.Report.Test.NLPD)) > 1e-12 || last.Coverage95 != out.Report.Test.Coverage95 {
+		t.Errorf("of all rows %+v, scores %+v", last, out.Report.Test)
+	}
+}
+
+// TestLastOfSeveralColumns takes the last rows of the table where no column orders them, and says so.
+func TestLastOfSeveralColumns(t *testing.T) {
+	d := smooth(40)
+	out := mustFit(t, d, problem.Options{Kernel: "rbf", HoldOut: 10, HoldOutLast: true})
+	rows := testcheck.Slice(10, func(i int) float64 { return float64(30 + i) })
+	for k, row := range out.Report.HeldOut.Rows {
+		if float64(row) != rows[k] {
+			t.Errorf("row %d is held out", row)
+		}
+	}
+	if !slices.ContainsFunc(out.Report.Warnings, func(w string) bool { return strings.Contains(w, "takes the last rows of the table") }) {
+		t.Errorf("warnings %q", out.Report.Warnings)
+	}
+	for text, message := range map[string]string{"last:": "must be a nonnegative number", "last:0": "holds out nothing", "last:0.5": "", "0": "holds out nothing", "last:1.5": "whole number", "12": ""} {
+		_, err := problem.ParseHoldOut(text)
+		if (err == nil) != (message == "") || err != nil && !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: error %v", text, err)
+		}
+	}
+}
+
 // TestSeries checks that a series judged by rows left out one by one is not good, and what the report advises.
 func TestSeries(t *testing.T) {
 	d := hours(120, 0.1)
 	v := mustFit(t, d, problem.Options{Kernel: "periodic"}).Report.Verdict
-	if v.Level != summary.Fair || !strings.Contains(v.Text(), "forecasts are untested") || v.Next == nil || v.Next.Options["holdout"] != "0.2" || v.Next.Options["blocks"] != "true" {
+	if v.Level != summary.Fair || !strings.Contains(v.Text(), "forecasts are untested") || v.Next == nil || v.Next.Options["holdout"] != "last:0.2" {
 		t.Error(v.Text())
 	}
 	d.X[0], d.X[2], d.Y[0], d.Y[2] = d.X[2], d.X[0], d.Y[2], d.Y[0]
@@ -89,7 +159,7 @@ func TestSeriesInFolds(t *testing.T) {
 		f.Report.Judge()
 		return &f.Report
 	}
-	if v := judged("periodic", false).Verdict; v.Level != summary.Fair || !strings.Contains(v.Text(), "forecasts are untested") || v.Next.Options["blocks"] != "true" {
+	if v := judged("periodic", false).Verdict; v.Level != summary.Fair || !strings.Contains(v.Text(), "forecasts are untested") || v.Next.Options["holdout"] != "last:0.2" {
 		t.Error(v.Text())
 	}
 	r := judged("periodic", true)
@@ -131,7 +201,7 @@ func TestTimeColumn(t *testing.T) {
 		"constant":     {table(func(int, random) float64 { return 3 }), -1},
 		"few distinct": {table(func(i int, _ random) float64 { return float64(i / 20) }), -1},
 	} {
-		if got := timeColumn(mustPrepare(t, c.d, problem.Options{Kernel: "rbf"}).Sample); got != c.want {
+		if got := timeColumn(mustPrepare(t, c.d, problem.Options{Kernel: "rbf"}).Sample, nil); got != c.want {
 			t.Errorf("%s: column %d", what, got)
 		}
 	}

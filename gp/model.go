@@ -83,6 +83,8 @@ type HeldOut struct {
 	Seed   uint64  `json:"seed"`
 	Group  string  `json:"group,omitempty"`
 	Blocks bool    `json:"blocks,omitempty"`
+	// By is the column by which they are the last; empty means the order of the table.
+	By string `json:"by,omitempty"`
 	// Rows are the numbers of the rows in their table, from 0.
 	Rows []int `json:"rows"`
 }

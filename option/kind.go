@@ -61,6 +61,7 @@ var (
 	Seed    = ValueKind{Name: "whole number", split: whole, read: readSeed}                                                 // uint64
 	Number  = ValueKind{Name: "number", Go: "*float64", split: whole, read: readNumber}                                     // float64
 	Level   = ValueKind{Name: "number, or number with its unit", Go: "*Scalar", split: whole, read: readText}               // string
+	Rows    = ValueKind{Name: "number, or last: and a number", Go: "*Scalar", split: whole, read: readText}                 // string
 	Memory  = ValueKind{Name: "amount of memory", Go: "*Bytes", split: whole, read: readBytes}                              // int64
 )
 

@@ -92,13 +92,11 @@ func dataOptions() Entries {
 			Help:  "seed of the synthetic table or of option subsample"},
 		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: []string{"kernel check"}, Default: "1",
 			Help: "seed of the points, of the parameters around the start values, and of option subsample"},
-		{Name: "holdout", Kind: Number, Group: Data, Field: "Fit.HoldOut", Places: in(choices, "fit", "profile", "path", Spec), Placeholder: "SHARE|N", Unset: "none",
-			Help: "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups",
-			check: func(value any) error {
-				if value.(float64) == 0 {
-					return errors.New("holds out nothing: give a share or a number of rows, or no such option")
-				}
-				return problem.CheckHoldOut(value.(float64))
+		{Name: "holdout", Kind: parsed(Rows, problem.ParseHoldOut), Group: Data, Places: in(choices, "fit", "profile", "path", Spec), Placeholder: "[last:]SHARE|N", Unset: "none",
+			Help: "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups. last:200 takes the latest rows by the only column or the only date, and otherwise the last of the table",
+			Set: func(v *Values, value any) {
+				held := value.(problem.Options)
+				v.Fit.HoldOut, v.Fit.HoldOutLast = held.HoldOut, held.HoldOutLast
 			}},
 		{Name: "group", Kind: Column, Group: Data, Field: "Data.Group", Places: in(models, "path", Spec), Placeholder: "NAME", Rules: heldOut,
 			Help: "column of labels: rows with the same label stay together in hold-outs and folds"},

@@ -15,7 +15,8 @@ import (
 // samples are values other than the zero value and the default, by name. Options
 // without a sample take one that fits their kind.
 var samples = map[string][]string{
-	"kernel": {"matern32"}, "kernels": {"matern32"}, "mean": {"linear"}, "split-mask": {"mask.csv:1"}, "cov": {"c.npy"},
+	"holdout": {"7", "last:7"},
+	"kernel":  {"matern32"}, "kernels": {"matern32"}, "mean": {"linear"}, "split-mask": {"mask.csv:1"}, "cov": {"c.npy"},
 	"along": {"a"}, "range": {"a=1:2"}, "set": {"a=1"}, "lambda": {"ridge=1"}, "mean-prior": {"4", "tuned"}, "fix": {"a=1"}, "bounds": {"a=1:2"}, "prior": {"a=gamma(2, 3)"}, "tie": {"a=b"},
 	"target": {"a", "a,b"}, "scores": {"loo", "cv"}, "memory": {"1GiB"}, "noise-floor": {"0.5", "0.5:original"}, "date-origin": {"2000-01-01"}, "encoding": {"latin1"},
 	"experts": {"kmeans:3"}, "grid": {"0:1:3"}, "interval": {"0.5"}, "tolerance": {"0.1"}, "plot": {"p.svg"}, "plot-sizes": {"p.svg"}, "plot-errors": {"p.svg"}, "size": {"16x11"},
@@ -143,7 +144,7 @@ func TestFields(t *testing.T) {
 // spelled are the options whose names differ from their fields' names, as the doc
 // comment of problem.Options lists them.
 var spelled = map[string]string{
-	"Fit.NoNoise": "noise", "Fit.Priors": "prior", "Fit.Ties": "tie", "Fit.LeaveOneOut": "scores",
+	"Fit.NoNoise": "noise", "Fit.Priors": "prior", "Fit.Ties": "tie", "Fit.LeaveOneOut": "scores", "Fit.HoldOutLast": "holdout",
 	"Fit.Settings.Method": "optimizer", "Fit.Settings.MaxEvaluations": "max-evals",
 }
 

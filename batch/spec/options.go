@@ -21,8 +21,8 @@ type Options struct {
 	Missing *string `yaml:"missing,omitempty" json:"missing,omitempty"`
 	// Subsample: draw N rows at random if DATA has more, besides the rows that a mask holds out; 0 takes all rows.
 	Subsample *int `yaml:"subsample,omitempty" json:"subsample,omitempty"`
-	// Holdout: hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups.
-	Holdout *float64 `yaml:"holdout,omitempty" json:"holdout,omitempty"`
+	// Holdout: hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups. last:200 takes the latest rows by the only column or the only date, and otherwise the last of the table.
+	Holdout *Scalar `yaml:"holdout,omitempty" json:"holdout,omitempty"`
 	// Group: column of labels: rows with the same label stay together in hold-outs and folds.
 	Group *Word `yaml:"group,omitempty" json:"group,omitempty"`
 	// Blocks: take consecutive rows instead of random ones: the last rows as hold-out, and blocks of rows as folds.

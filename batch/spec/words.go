@@ -41,7 +41,7 @@ func readText[T ~string](into *T, unmarshal func(any) error, what string, other 
 	return nil
 }
 
-// Scalar is a number, or a string that begins with one, such as "0.01:original".
+// Scalar is a number, or a string with one, such as "0.01:original".
 type Scalar string
 
 // UnmarshalYAML implements yaml.InterfaceUnmarshaler.

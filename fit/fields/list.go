@@ -4,6 +4,8 @@ package fields
 var all = []Field{
 	// Scores of predictions.
 	{Path: "rmse", Label: "RMSE", Form: "%.5g", Full: "%.6g", Unit: Target},
+	{Path: "naive_rmse", Label: "RMSE of the naive forecast", Head: "naive RMSE", Form: "%.5g", Unit: Target},
+	{Path: "ahead", Label: "ahead", Form: "%.5g"},
 	{Path: "rmse_standardized", Label: "RMSE (standardized)", Head: "standardized", Form: "%.4f", Unit: Deviations},
 	{Path: "nlpd", Label: "NLPD", Form: "%.4f", Full: "%.6g", Unit: Nats},
 	{Path: "nlpd_standardized", Label: "NLPD (standardized)", Form: "%.4f", Unit: Nats},

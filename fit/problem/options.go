@@ -58,8 +58,8 @@ func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo,
 //
 // Errors and warnings call a field by the name of its option: the field's name in
 // lower case, with hyphens, such as "max-jitter", but "noise" for NoNoise, "prior"
-// and "tie" for Priors and Ties, "scores" for LeaveOneOut, "holdout" for HoldOut, "optimizer" for
-// Settings.Method and "max-evals" for Settings.MaxEvaluations.
+// and "tie" for Priors and Ties, "scores" for LeaveOneOut, "holdout" for HoldOut and HoldOutLast, "optimizer"
+// for Settings.Method and "max-evals" for Settings.MaxEvaluations.
 type Options struct {
 	// Kernel is the kernel in text form, in which dims= may name columns; empty or AutoKernel means
 	// that the fit chooses it by the data. ARD gives every leaf one lengthscale per column.
@@ -115,6 +115,9 @@ type Options struct {
 	// fit holds out and scores; 0 means none. Settings.Seed draws the rows. With
 	// Data.Group it counts groups, which are held out whole.
 	HoldOut float64 `hash:"omitzero"`
+	// HoldOutLast takes the last rows for HoldOut: the latest by the only column that varies, or by the only date, with
+	// all rows of equal times, and otherwise the last rows of the table, with a warning.
+	HoldOutLast bool `hash:"omitzero"`
 	// Blocks takes consecutive rows instead of random ones: the last rows for HoldOut,
 	// and blocks of rows for the folds of fit.CrossValidate and of the objectives.
 	Blocks bool `hash:"omitzero"`

@@ -94,13 +94,13 @@ func (j *Prepared) fill(o *resolved) (err error) {
 // earlier fit found; start values of the options precede them.
 func (j *Prepared) WithTransform(kind transform.Name, found []Assignment) (*Prepared, error) {
 	o := j.Options
-	o.TargetTransform, o.HoldOut, o.Set = kind, 0, slices.Concat(found, o.Set)
+	o.TargetTransform, o.HoldOut, o.HoldOutLast, o.Set = kind, 0, false, slices.Concat(found, o.Set)
 	if o.Posterior = cmp.Or(o.Posterior, NoPosterior); j.autoPosterior {
 		o.Posterior = AutoPosterior
 	}
 	p, err := New(j.Sample.Data, o) // which knows the rows that are held out
 	if err == nil {
-		p.Held, p.Options.HoldOut = j.Held, j.Options.HoldOut
+		p.Held, p.Options.HoldOut, p.Options.HoldOutLast = j.Held, j.Options.HoldOut, j.Options.HoldOutLast
 	}
 	return p, err
 }

@@ -240,7 +240,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 	case unfinished(r, evidence):
 		return advise("let the fit go on for longer", "max-evals", strconv.Itoa(4*max(r.Evaluations.Value, 250)))
 	case r.Series && between(r, evidence) && enough:
-		return &Advice{Text: "score a forecast of the last rows; without option blocks, rows between others", Options: map[string]string{"holdout": fmt.Sprint(holdoutNext), "blocks": "true"}}
+		return advise("score a forecast of the last rows; without last:, rows between others", "holdout", fmt.Sprint("last:", holdoutNext))
 	case i != nil && i.Degenerate && r.NoiseFloor == nil: // with a floor it predicts worse
 		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))
 	case len(evidence) > 1 && (v.Level == Fair || v.Level == Poor):

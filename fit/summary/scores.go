@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 
+	"gpfit/fit/fields"
 	"gpfit/fit/problem"
+	"gpfit/table/feature"
 )
 
 // Number is a score that may not be finite. If a prediction has no variance, as without noise, the
@@ -91,6 +93,30 @@ type TestScores struct {
 	Fitting *TestScores `json:"fitting,omitempty"`
 	// Naive has the scores of a forecast without a model, if the rows follow the training rows of a series.
 	Naive *NaiveForecast `json:"naive,omitempty"`
+	// Horizons has the scores of the first rows of such a forecast: of a tenth, of half and of all.
+	Horizons []HorizonScores `json:"horizons,omitempty"`
+}
+
+// HorizonScores holds the scores of the first N rows of a forecast, in original units. Ahead is how far the last of them is from the
+// last training row, in units of the column, and NaiveRMSE the error of the naive forecast.
+type HorizonScores struct {
+	N          int     `json:"n"`
+	Ahead      float64 `json:"ahead"`
+	RMSE       float64 `json:"rmse"`
+	NaiveRMSE  float64 `json:"naive_rmse"`
+	NLPD       Number  `json:"nlpd"`
+	Coverage95 float64 `json:"coverage95"`
+}
+
+// HorizonTable lists the scores of a forecast by horizon; Naive is known then.
+func (t *TestScores) HorizonTable() fields.Table {
+	out := fields.Of(t.Horizons, "n", "ahead", "rmse", "naive_rmse", "nlpd", "coverage95")
+	out.Rename("n", "first rows")
+	out.Rename("ahead", "up to")
+	for i, h := range t.Horizons {
+		out.Rows[i].Cells[1].Text = t.Naive.Unit.Span(h.Ahead)
+	}
+	return out
 }
 
 // NaiveForecast scores the forecast of a series that takes no model: the last training value, or the value of a season
@@ -100,13 +126,16 @@ type NaiveForecast struct {
 	RMSEStandardized float64 `json:"rmse_standardized"`
 	// Season is the period of the season in units of the column, 0 for the last value.
 	Season float64 `json:"season,omitempty"`
+	// Column orders the rows. Unit is its unit if it has dates.
+	Column string       `json:"column,omitempty"`
+	Unit   feature.Unit `json:"unit,omitempty"`
 }
 
 // String says what the forecast is, and its error.
 func (f *NaiveForecast) String() string {
 	what := "the last training value"
 	if f.Season > 0 {
-		what = fmt.Sprintf("the value %.6g before it, a season", f.Season)
+		what = fmt.Sprintf("the value one season (%s along %s) before it", f.Unit.Span(f.Season), f.Column)
 	}
 	return fmt.Sprintf("%s, whose error is %.3g standard deviations", what, f.RMSEStandardized)
 }

@@ -25,7 +25,7 @@ var (
 	updateTemplate string
 
 	reportText = textform.Template(reportTemplate, template.FuncMap{
-		"criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "label": problem.ObjectiveLabel, "likelyModes": likelyModes, "lines": lines, "minimizes": minimizes,
+		"criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "heldBy": heldBy, "label": problem.ObjectiveLabel, "likelyModes": likelyModes, "lines": lines, "minimizes": minimizes,
 		"optimaParameters": OptimaParameters, "optimaTable": OptimaTable, "parameterTable": ParameterTable, "pathTable": PathTable, "relevanceTable": RelevanceTable,
 		"scoreLines": scoreLines, "scores": scoreText, "single": single, "state": StateText, "status": StatusText, "under": under, "waves": waves, "withoutPrior": withoutPrior,
 	})
@@ -114,6 +114,14 @@ func estimate(r *Report) string {
 		return ""
 	}
 	return " (" + how + priors + ")"
+}
+
+// heldBy says how rows were chosen for a hold-out.
+func heldBy(h *gp.HeldOut) string {
+	if h.By != "" {
+		return fmt.Sprintf("the latest by %q", h.By)
+	}
+	return drawn(h.Seed, h.Group, h.Blocks)
 }
 
 // drawn says how rows were chosen for a hold-out or for folds.

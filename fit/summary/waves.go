@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"gpfit/table/feature"
 )
 
 // shownWaves is the number of waves that a text names.
@@ -16,8 +18,8 @@ func single(all []Coefficient) []Coefficient {
 	return slices.DeleteFunc(slices.Clone(all), func(c Coefficient) bool { return c.Period != nil })
 }
 
-// waves names the waves of a mean with the largest amplitudes, in original units; "" without waves.
-func waves(all []Coefficient) string {
+// waves names the waves of a mean with the largest amplitudes, in original units or units of dates, with their columns; "" without waves.
+func waves(all []Coefficient, read *feature.Encoding) string {
 	type wave struct {
 		name              string // without the cosine or sine
 		period, amplitude float64
@@ -36,8 +38,14 @@ func waves(all []Coefficient) string {
 	}
 	slices.SortStableFunc(found, func(a, b wave) int { return cmp.Compare(b.amplitude, a.amplitude) })
 	var texts []string
+	along := ""
 	for _, w := range found[:min(len(found), shownWaves)] {
-		texts = append(texts, fmt.Sprintf("%.5g with amplitude %.4g", w.period, w.amplitude))
+		column := w.name[:max(strings.LastIndexByte(w.name, ','), 0)]
+		text := fmt.Sprintf("%s with amplitude %.4g", read.Unit(column).Span(w.period), w.amplitude)
+		if column != along {
+			along, text = column, "along "+column+" "+text
+		}
+		texts = append(texts, text)
 	}
 	if texts == nil {
 		return ""

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gpfit/fit/fields"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/show/page"
 )
@@ -48,7 +49,7 @@ func (p *predictions) section(context.Context) (page.Section, error) {
 	}
 	table := fields.Of(lines, "target", "n", "rmse", "nlpd", "q2", "coverage50", "coverage90", "coverage95", "mean_standardized", "rms_standardized")
 	table.Caption = "Scores of " + p.of + ", in the units of the target"
-	section.Tables = fields.Filled(table, p.recorded())
+	section.Tables = append(fields.Filled(table, p.recorded()), p.horizons()...)
 	section.Notes = p.notes()
 	return section, nil
 }
@@ -76,6 +77,22 @@ func (p *predictions) notes() (notes []string) {
 	add(true, "Leave-one-out predicts each training row from "+others+", with parameters that have seen it. Rows that the fit has not seen are a harder test.")
 	add(p.model.Draws.Len() > 0, "Leave-one-out uses the parameters of the optimum; predictions of new rows average over draws of the parameters.")
 	return notes
+}
+
+// horizons lists the scores of the forecasts that the fit reported, by horizon.
+func (p *predictions) horizons() (tables []fields.Table) {
+	add := func(target string, scores *summary.TestScores) {
+		if scores != nil && scores.Horizons != nil {
+			t := scores.HorizonTable()
+			t.Caption = fmt.Sprintf("Forecast of %s by horizon, beside the naive forecast: %s", target, scores.Naive)
+			tables = append(tables, t)
+		}
+	}
+	add(p.model.TargetName, p.fit.Test)
+	for _, target := range p.fit.Targets {
+		add(target.Name, target.Test)
+	}
+	return tables
 }
 
 // recorded lists the scores that the fit reported.

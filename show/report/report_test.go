@@ -290,6 +290,12 @@ func kinds() map[string]kind {
 		series.X, series.Y = append(series.X, float64(i)), append(series.Y, math.Sin(float64(i)/5))
 	}
 	out["series"] = kind{series, problem.Options{Mean: "zero", Kernel: "matern52"}, []string{"its forecast: at 34.8"}}
+	season := problem.Data{N: 1200, D: 1, FeatureNames: []string{"hour"}, TargetName: "load"}
+	for i := range season.N {
+		season.X, season.Y = append(season.X, float64(i)), append(season.Y, math.Sin(math.Pi*float64(i)/12)+0.1*math.Cos(float64(i*i)))
+	}
+	out["season"] = kind{season, problem.Options{Kernel: "matern12", Mean: "constant + seasonal(24, 2) + seasonal(120, 1)", HoldOut: 120, HoldOutLast: true},
+		[]string{"The last 241 training rows", "has no line: the other one shows the last seasons", "Forecast of load by horizon, beside the naive forecast: the value one season (", " of load along hour with 241 rows, and its forecast: at 1199"}}
 	out["encoded"] = kind{encoded(), problem.Options{Mean: "zero", Kernel: "rbf(ard)"}, []string{"How the columns of the table were read", "Effect of when on y: lowest", "Effect of colour on y", "Effect of old on y", ">red &lt;b&gt;<", "2024-"}}
 	return out
 }

@@ -15,11 +15,11 @@ import (
 const (
 	// beyond is the part of the range of the times that the forecast adds.
 	beyond = 0.2
-	// fewTimes is the smallest number of rows of a series. recent is the number of its last rows that
-	// a second picture shows of longer ones.
-	fewTimes, recent = 20, 100
-	// seriesPoints is the number of times at which a picture has predictions.
-	seriesPoints = 400
+	// fewTimes is the smallest number of rows of a series. recent is the least number of its last rows that
+	// a second picture shows of longer ones: two of the longest seasons that have at most seasonRows rows.
+	fewTimes, recent, seasonRows = 20, 100, 250
+	// seriesPoints is the number of times at which a picture has predictions, and fewOfSeason how many of them a season needs.
+	seriesPoints, fewOfSeason = 400, 6
 )
 
 // series shows the series of a model of one time with its forecast.
@@ -27,8 +27,10 @@ type series struct{ *subject }
 
 // stretch is a part of a series with its forecast.
 type stretch struct {
-	caption     string
-	times       []float64
+	caption string
+	times   []float64
+	// coarse says that the times are too few to show a season.
+	coarse      bool
 	predictions []*gp.Prediction
 }
 
@@ -64,19 +66,36 @@ func (s *series) forecast(ctx context.Context, only *effect.Variable) ([]stretch
 		last = max(last, slices.Max(others))
 	}
 	parts := []stretch{{caption: "The series", times: matrixrows.Spaced(only.Low, last, seriesPoints)}}
+	seasons, err := s.model.Seasons(s.model.Columns[0])
+	if err != nil {
+		return nil, err
+	}
+	parts[0].coarse = len(seasons) > 0 && seasons[0] < fewOfSeason*(last-only.Low)/seriesPoints
 	if n := s.model.N(); n > 2*recent {
 		times := slices.Sorted(slices.Values(s.model.X)) // of one column
-		end := min(last, only.High+(only.High-times[n-recent])/2)
-		parts = append(parts, stretch{caption: fmt.Sprintf("The last %d training rows", recent), times: matrixrows.Spaced(times[n-recent], end, seriesPoints)})
+		first := firstOfLast(times, seasons)
+		end := min(last, only.High+(only.High-times[first])/2)
+		parts = append(parts, stretch{caption: fmt.Sprintf("The last %d training rows", n-first), times: matrixrows.Spaced(times[first], end, seriesPoints)})
 	}
 	for i := range parts {
 		rows := effect.Along(s.model, []effect.Variable{*only}, 0, parts[i].times)
-		var err error
 		if parts[i].predictions, err = s.Posterior.PredictTargets(ctx, rows.X, rows.N, rows.Noise); err != nil {
 			return nil, fmt.Errorf("forecast of the series: %w", err)
 		}
 	}
 	return parts, nil
+}
+
+// firstOfLast returns the first of the last rows, of ascending times, that a picture shows.
+func firstOfLast(times, seasons []float64) int {
+	n := len(times)
+	for _, season := range slices.Backward(seasons) {
+		from, _ := slices.BinarySearch(times, times[n-1]-2*season)
+		if n-from <= 2*seasonRows {
+			return min(from, n-recent)
+		}
+	}
+	return n - recent
 }
 
 func (s *series) section(ctx context.Context) (page.Section, error) {
@@ -90,6 +109,9 @@ func (s *series) section(ctx context.Context) (page.Section, error) {
 		return section, err
 	}
 	section.Notes = []string{fmt.Sprintf("The line is the mean, the band the 95 %% interval of a new observation. They go on for %.0f %% of the range of %s beyond the last training row, which the dashed line marks.", 100*beyond, only.Name)}
+	if parts[0].coarse {
+		section.Notes = append(section.Notes, "The picture of the whole series is too small for its shortest season, and has no line: the other one shows the last seasons.")
+	}
 	if s.model.Draws.Len() > 0 {
 		section.Notes = append(section.Notes, "The forecast uses the parameters of the optimum.")
 	}
@@ -108,12 +130,16 @@ func (s *series) draw(section *page.Section, part *stretch, only *effect.Variabl
 	p, target, trained := part.predictions[t], s.each()[t], s.model.Target(t)
 	last := len(part.times) - 1
 	known := between(part.times, "training row", plotting.Grey, trained.X, trained.Y, s.model.Row)
-	layers, shown := []plotting.Layer{&plotting.Band{Name: "95 % interval", X: part.times, Lower: p.Lower95, Upper: p.Upper95}, known}, len(known.X)
+	layers, shown := []plotting.Layer{known}, len(known.X)
 	if others := s.otherTimes(only); others != nil {
 		more := between(part.times, "other row", 1, others, s.Rows.Rows.Observed[t], s.Rows.number)
 		layers, shown = append(layers, more), shown+len(more.X)
 	}
-	layers = append(layers, &plotting.Line{Name: "mean", X: part.times, Y: p.Mean}, &plotting.Guide{At: only.High, Vertical: true, Dashed: true, Color: plotting.Grey})
+	if !part.coarse {
+		layers = slices.Insert(layers, 0, plotting.Layer(&plotting.Band{Name: "95 % interval", X: part.times, Lower: p.Lower95, Upper: p.Upper95}))
+		layers = append(layers, &plotting.Line{Name: "mean", X: part.times, Y: p.Mean})
+	}
+	layers = append(layers, &plotting.Guide{At: only.High, Vertical: true, Dashed: true, Color: plotting.Grey})
 	end := *only
 	end.Typical = part.times[last]
 	alt := fmt.Sprintf("%s of %s along %s with %d rows, and its forecast: at %s %s, 95 %% interval %s to %s", part.caption, target.target, only.Name, shown, end.TypicalText(), number(p.Mean[last]), number(p.Lower95[last]), number(p.Upper95[last]))

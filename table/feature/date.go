@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"gpfit/internal/textform"
@@ -32,6 +33,32 @@ var unitSeconds = map[Unit]float64{
 
 // Units returns all units.
 func Units() []Unit { return []Unit{Seconds, Minutes, Hours, Days, Weeks, Years} }
+
+// Span names a difference in a unit in seconds, minutes, hours or days, of which it is two or more; a number without a unit.
+func (u Unit) Span(v float64) string {
+	seconds, of := v*unitSeconds[u], Seconds
+	for _, unit := range Units()[:4] {
+		if seconds >= 2*unitSeconds[unit] {
+			of = unit
+		}
+	}
+	if u == "" {
+		return strconv.FormatFloat(v, 'g', 5, 64)
+	}
+	return strconv.FormatFloat(seconds/unitSeconds[of], 'g', 5, 64) + " " + string(of)
+}
+
+// Unit returns the unit of a column with dates or times of day, "" of others.
+func (e *Encoding) Unit(name string) Unit {
+	if e == nil {
+		return ""
+	}
+	k := slices.IndexFunc(e.Columns, func(c Coding) bool { return c.Name == name })
+	if k < 0 {
+		return ""
+	}
+	return e.Columns[k].Unit
+}
 
 func (u Unit) check() error {
 	if unitSeconds[u] == 0 {

@@ -212,7 +212,7 @@ func (c *chooser) all() error {
 			return err
 		}
 	}
-	column := spectrum.PeriodicColumn(c.job.Sample.Points, c.job.Sample.Targets)
+	column, _ := spectrum.PeriodicColumn(c.job.Sample.Points, c.job.Sample.Targets)
 	if column < 0 {
 		if err := c.sums(mean); err != nil {
 			return err

@@ -181,8 +181,8 @@ const (
 )
 
 // PeriodicColumn returns the regular column, such as a date, along which a wave with a period explains the
-// targets best, or −1 if none does clearly.
-func PeriodicColumn(x *kernel.Points, targets []float64) int {
+// targets best, and its period, or −1 if none does clearly.
+func PeriodicColumn(x *kernel.Points, targets []float64) (column int, best float64) {
 	column, highest := -1, 0.0
 	for c := range x.D {
 		if !Regular(x.Column(c)) {
@@ -190,10 +190,10 @@ func PeriodicColumn(x *kernel.Points, targets []float64) int {
 		}
 		period, share := Clearest(x, targets, c)
 		if share > highest && fewestTurns*period <= spread.SmallestRange(x, []int{c}) {
-			column, highest = c, share
+			column, best, highest = c, period, share
 		}
 	}
-	return column
+	return column, best
 }
 
 // Regular reports whether values differ in most rows and most steps between them are small multiples

@@ -19,7 +19,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
         "seed": ("whole number", 1),
-        "holdout": ("number", None),
+        "holdout": ("number, or last: and a number", None),
         "group": ("column", None),
         "blocks": ("true or false", False),
         "split_mask": ("file", None),
@@ -144,7 +144,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
         "seed": ("whole number", 1),
-        "holdout": ("number", None),
+        "holdout": ("number, or last: and a number", None),
         "group": ("column", None),
         "blocks": ("true or false", False),
         "split_mask": ("file", None),
@@ -200,7 +200,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
         "seed": ("whole number", 1),
-        "holdout": ("number", None),
+        "holdout": ("number, or last: and a number", None),
         "group": ("column", None),
         "blocks": ("true or false", False),
         "split_mask": ("file", None),
@@ -263,7 +263,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
         "seed": ("whole number", 1),
-        "holdout": ("number", None),
+        "holdout": ("number, or last: and a number", None),
         "group": ("column", None),
         "blocks": ("true or false", False),
         "split_mask": ("file", None),
@@ -301,7 +301,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
         "seed": ("whole number", 1),
-        "holdout": ("number", None),
+        "holdout": ("number, or last: and a number", None),
         "group": ("column", None),
         "blocks": ("true or false", False),
         "split_mask": ("file", None),
@@ -805,7 +805,7 @@ class FitOptions(TypedDict, total=False):
     missing: Literal["error", "drop"] | None
     subsample: int | None
     seed: int | None
-    holdout: float | None
+    holdout: str | Sequence[str] | Mapping[str, str] | None
     group: str | int | None
     blocks: bool | None
     split_mask: str | os.PathLike[str] | None
@@ -932,7 +932,7 @@ class SelectOptions(TypedDict, total=False):
     missing: Literal["error", "drop"] | None
     subsample: int | None
     seed: int | None
-    holdout: float | None
+    holdout: str | Sequence[str] | Mapping[str, str] | None
     group: str | int | None
     blocks: bool | None
     split_mask: str | os.PathLike[str] | None
@@ -989,7 +989,7 @@ class CompareOptions(TypedDict, total=False):
     missing: Literal["error", "drop"] | None
     subsample: int | None
     seed: int | None
-    holdout: float | None
+    holdout: str | Sequence[str] | Mapping[str, str] | None
     group: str | int | None
     blocks: bool | None
     split_mask: str | os.PathLike[str] | None
@@ -1053,7 +1053,7 @@ class PathOptions(TypedDict, total=False):
     missing: Literal["error", "drop"] | None
     subsample: int | None
     seed: int | None
-    holdout: float | None
+    holdout: str | Sequence[str] | Mapping[str, str] | None
     group: str | int | None
     blocks: bool | None
     split_mask: str | os.PathLike[str] | None
@@ -1092,7 +1092,7 @@ class ProfileOptions(TypedDict, total=False):
     missing: Literal["error", "drop"] | None
     subsample: int | None
     seed: int | None
-    holdout: float | None
+    holdout: str | Sequence[str] | Mapping[str, str] | None
     group: str | int | None
     blocks: bool | None
     split_mask: str | os.PathLike[str] | None

@@ -38,9 +38,10 @@ class FitParameters(BaseEstimator):
     subsample : whole number, default None
         draw N rows at random if DATA has more, besides the rows that a mask holds out;
         0 takes all rows (rows)
-    holdout : number, default None
+    holdout : number, or last: and a number, default None
         hold out and score rows drawn by option seed: a share below 1, or a number of
-        rows; with option group, of groups
+        rows; with option group, of groups. last:200 takes the latest rows by the only
+        column or the only date, and otherwise the last of the table
     group : column, default None
         column of labels: rows with the same label stay together in hold-outs and folds
     blocks : true or false, default False
@@ -225,7 +226,7 @@ class FitParameters(BaseEstimator):
         encoding: str | int | None = None,
         missing: Literal["error", "drop"] | None = "error",
         subsample: int | None = None,
-        holdout: float | None = None,
+        holdout: str | Sequence[str] | Mapping[str, str] | None = None,
         group: str | int | None = None,
         blocks: bool | None = False,
         categories: str | int | Sequence[str | int] | None = None,
