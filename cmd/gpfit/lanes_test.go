@@ -122,7 +122,7 @@ func TestOneQueue(t *testing.T) {
 		alone := testcheck.Get(rundir.Open(out))(t)
 		for _, j := range alone.Jobs {
 			want, got := testcheck.Get(alone.Status(j))(t).Record.Last().Report, reports[j.Seed]
-			if want.NLML != got.NLML || !maps.Equal(want.Parameters, got.Parameters) || *want.Test != *got.Test {
+			if want.NLML != got.NLML || !maps.Equal(want.Parameters, got.Parameters) || !reflect.DeepEqual(want.Test, got.Test) {
 				t.Errorf("%s on %s: NLML %v, %v alone; parameters %v, %v alone", j.ID, name, got.NLML, want.NLML, got.Parameters, want.Parameters)
 			}
 		}
