@@ -337,6 +337,7 @@ func (c *closing) conclude(ctx context.Context) error {
 	}
 	out.Report = c.report()
 	r := &out.Report
+	r.Missed = missedSeason(c.w.Job.Prepared, out.Model)
 	r.Scores.LeaveOneOut = loo
 	residual, err := s.Residual(ctx)
 	if err == nil {

@@ -1,8 +1,12 @@
 package fit
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -150,4 +154,42 @@ func (f *forecast) seasonsOf(m *gp.Model, column int) ([]float64, error) {
 	most := (f.times[len(f.times)-1] - f.times[0]) / 2
 	out = slices.DeleteFunc(out, func(p float64) bool { return !(p > 0 && p <= most) })
 	return append(out, 0), err
+}
+
+// Constants of a season that a model lacks: how near a multiple or a part of its period has to be to one of the model's, the most
+// such multiples, and the most harmonics to add.
+const (
+	sameSeason    = 0.02
+	mostMultiples = 24
+	mostHarmonics = 6
+)
+
+// missedSeason returns the strongest season of a series of one column that neither kernel nor mean of a model has, nil if there is
+// none or the rows are no such series.
+func missedSeason(j *problem.Prepared, m *gp.Model) *summary.MissedSeason {
+	s := j.Sample
+	if s.D() != 1 || s.T() != 1 || j.Experts != nil || timeColumn(s, j.Held) != 0 {
+		return nil
+	}
+	has, err := m.Seasons(0)
+	if err != nil {
+		return nil
+	}
+	for _, season := range spectrum.Seasons(s.X, s.Targets) {
+		related := slices.ContainsFunc(has, func(p float64) bool {
+			ratio := max(p/season.Period, season.Period/p)
+			return math.Abs(ratio-math.Round(ratio)) < sameSeason*ratio && ratio < mostMultiples
+		})
+		if season.Known || related {
+			continue
+		}
+		name := s.Features[s.Columns[0]]
+		out := &summary.MissedSeason{Column: name, Period: season.Period, Unit: s.Data.Encoding.Unit(name)}
+		if !season.Cycle {
+			term := fmt.Sprintf("seasonal(%s, %d)", strconv.FormatFloat(season.Period, 'g', -1, 64), min(max(season.Harmonics(1, false), 1), mostHarmonics))
+			out.Mean = strings.TrimPrefix(cmp.Or(m.Mean.Text, problem.DefaultMean)+" + "+term, "zero + ")
+		}
+		return out
+	}
+	return nil
 }

@@ -206,3 +206,30 @@ func TestTimeColumn(t *testing.T) {
 		}
 	}
 }
+
+// TestMissedSeason checks that a report on a series names the season that kernel and mean lack, that a fit which follows the
+// advice forecasts it, and that no season is named where there is none, or where the model has it.
+func TestMissedSeason(t *testing.T) {
+	d := hours(360, 0.5)
+	o := problem.Options{Kernel: "matern12", HoldOut: 60, HoldOutLast: true}
+	r := mustFit(t, d, o).Report
+	if r.Missed == nil || r.Missed.Period != 24 || r.Missed.Column != "hour" || r.Verdict.Next == nil || r.Verdict.Next.Options["mean"] != r.Missed.Mean {
+		t.Fatalf("%+v, next %v", r.Missed, r.Verdict.Next)
+	}
+	before := r.Test.RMSE
+	o.Mean = r.Missed.Mean
+	if r = mustFit(t, d, o).Report; r.Missed != nil || r.Test.RMSE > 0.6 || before < 1 {
+		t.Errorf("error %v, with the season %v; %+v", before, r.Test.RMSE, r.Missed)
+	}
+	for kernel, mean := range map[string]string{"periodic": "", "matern12*cosine": "", "matern12": "constant + seasonal(48, 2)"} {
+		if m := mustFit(t, d, problem.Options{Kernel: kernel, Mean: mean}).Report.Missed; m != nil {
+			t.Errorf("%s with mean %q: %+v", kernel, mean, m)
+		}
+	}
+	noise := drawn(6, 1, 360, "hour load", func(i int, _, normal random) []float64 {
+		return []float64{float64(i), float64(i)/300 + normal()}
+	})
+	if m := mustFit(t, noise, problem.Options{Kernel: "matern12"}).Report.Missed; m != nil {
+		t.Errorf("noise with a trend: %+v", m)
+	}
+}

@@ -243,6 +243,8 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("score a forecast of the last rows; without last:, rows between others", "holdout", fmt.Sprint("last:", holdoutNext))
 	case i != nil && i.Degenerate && r.NoiseFloor == nil: // with a floor it predicts worse
 		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))
+	case r.Missed != nil && r.Choice == nil: // a choice has compared seasons
+		return r.Missed.advice()
 	case len(evidence) > 1 && (v.Level == Fair || v.Level == Poor):
 		return advise("fit each target by itself, with a kernel and noise of its own", "target", worstOf(evidence).Target)
 	case manyOutlying(r) && r.TargetTransform == nil:

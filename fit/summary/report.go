@@ -133,6 +133,8 @@ type Report struct {
 	// Levels is the largest number of values of a column if the rows, with the held-out ones, are a grid of few such
 	// levels, 0 otherwise.
 	Levels int `json:"levels,omitempty"`
+	// Missed is a season of a series that the model lacks.
+	Missed *MissedSeason `json:"missed_season,omitempty"`
 	// Series says that a column in use, the only one or one with regular steps, never falls from row to row.
 	Series bool `json:"series,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.

@@ -7,8 +7,27 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/fit/problem"
 	"gpfit/table/feature"
 )
+
+// MissedSeason is a season of a series that a model has neither in its kernel nor in its mean.
+type MissedSeason struct {
+	Column string       `json:"column"`
+	Period float64      `json:"period"`
+	Unit   feature.Unit `json:"unit,omitempty"`
+	// Mean is the mean with the season; empty if the season drifts, so that a mean cannot follow it.
+	Mean string `json:"mean,omitempty"`
+}
+
+// advice says what to do about the season.
+func (m *MissedSeason) advice() *Advice {
+	text := fmt.Sprintf("the target has a season of %s along %s, which the model lacks", m.Unit.Span(m.Period), m.Column)
+	if m.Mean == "" {
+		return &Advice{Text: text + ": let the fit choose a kernel", Options: map[string]string{"kernel": problem.AutoKernel}}
+	}
+	return &Advice{Text: text + ": add it to the mean", Options: map[string]string{"mean": m.Mean}}
+}
 
 // shownWaves is the number of waves that a text names.
 const shownWaves = 6
