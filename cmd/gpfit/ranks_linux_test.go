@@ -148,7 +148,7 @@ func TestRanksKilled(t *testing.T) {
 		at := time.Now()
 		eventually(t, "the fit ends", 2*time.Minute, done.Load)
 		switch code := cmd.ProcessState.ExitCode(); {
-		case code == 0: // it was done, and the next fit begins anew
+		case code == 0: // the fit had ended, and the next one starts over
 		case code != want:
 			t.Fatalf("after %d kills: exit code %d, want %d\n%s", killed, code, want, &said)
 		case killed < kills:
