@@ -175,7 +175,11 @@ func missedSeason(j *problem.Prepared, m *gp.Model) *summary.MissedSeason {
 	if err != nil {
 		return nil
 	}
-	for _, season := range spectrum.Seasons(s.X, s.Targets) {
+	left := s.Targets
+	if j.Options.Robust { // whose outlying rows hide seasons of the targets, but hardly of Σ⁻¹(y − m)
+		left = m.Alpha
+	}
+	for _, season := range spectrum.Seasons(s.X, left) {
 		related := slices.ContainsFunc(has, func(p float64) bool {
 			ratio := max(p/season.Period, season.Period/p)
 			return math.Abs(ratio-math.Round(ratio)) < sameSeason*ratio && ratio < mostMultiples

@@ -233,3 +233,33 @@ func TestMissedSeason(t *testing.T) {
 		t.Errorf("noise with a trend: %+v", m)
 	}
 }
+
+// TestAlias checks the warning of a period that rows cannot show.
+func TestAlias(t *testing.T) {
+	for text, want := range map[string]bool{"constant + seasonal(1.5, 1)": true, "constant + seasonal(2.5, 1)": false} {
+		warnings := strings.Join(mustFit(t, hours(60, 0.1), problem.Options{Kernel: "rbf", Mean: text}).Report.Warnings, "")
+		if got := strings.Contains(warnings, "less than two steps of 1 between rows"); got != want {
+			t.Errorf("%s: %s", text, warnings)
+		}
+	}
+}
+
+// TestHiddenSeason checks that a robust fit proposes the season that 2 % of gross errors hid from its choice.
+func TestHiddenSeason(t *testing.T) {
+	wandering := 0.0
+	d := drawn(6, 5, 800, "day load", func(i int, uniform, normal random) []float64 {
+		wandering = 0.7*wandering + 0.4*normal()
+		y := math.Sin(2*math.Pi*float64(i)/7) + wandering
+		if i%50 == 20 {
+			y += 10 + 50*uniform()
+		}
+		return []float64{float64(i), y}
+	})
+	r := mustFit(t, d, problem.Options{Robust: true}).Report
+	if strings.Contains(r.Choice.Models[0].Mean, "seasonal") {
+		t.Fatalf("the choice has found the season: %s", r.Choice.Models[0].Mean)
+	}
+	if r.Missed == nil || r.Missed.Period != 7 {
+		t.Errorf("season %+v", r.Missed)
+	}
+}

@@ -155,7 +155,8 @@ func (p *predictPlot) figure(ctx context.Context, threads int, probability float
 		f.Title += ", other columns as in the rows"
 	}
 	axis := plotting.Axis{Label: name}
-	if k := slices.IndexFunc(p.columns, func(c effect.Variable) bool { return c.Name == name }); k >= 0 {
+	k := slices.IndexFunc(p.columns, func(c effect.Variable) bool { return c.Name == name })
+	if k >= 0 {
 		axis = p.columns[k].Axis()
 	}
 	for t, target := range p.model.TargetNames() {
@@ -163,7 +164,11 @@ func (p *predictPlot) figure(ctx context.Context, threads int, probability float
 		data := &plotting.Points{Name: "data", Color: 1}
 		if at := slices.Index(p.model.Columns, p.feature); at >= 0 && (separate || alone) {
 			data.X, data.Y = columns.Of(p.model.X, p.model.N(), at), p.model.Target(t).Y
-			fewDots(data, slices.Min(p.x), slices.Max(p.x))
+			from, low := math.Inf(-1), slices.Min(p.x)
+			if k >= 0 && alone && low > p.columns[k].High { // a forecast
+				from = p.columns[k].Recent(p.model)
+			}
+			fewDots(data, from, low, slices.Max(p.x))
 		}
 		chart.Layers = p.layers(t, separate, data)
 		f.Charts = append(f.Charts, chart)
@@ -174,15 +179,21 @@ func (p *predictPlot) figure(ctx context.Context, threads int, probability float
 // mostDots is the number of training rows that one plot can show.
 const mostDots = 3000
 
-// fewDots leaves training rows out if there are more than mostDots: those farther from the predicted rows, which reach
-// from low to high, than half their range, and then all but every k-th.
-func fewDots(data *plotting.Points, low, high float64) {
-	if len(data.X) <= mostDots {
+// fewDots leaves training rows out: before a forecast those before a value, and if there are more than mostDots those farther from the
+// predicted rows, which reach from low to high, than half their range, and then all but every k-th.
+func fewDots(data *plotting.Points, from, low, high float64) {
+	margin := (high - low) / 2
+	switch forecast := !math.IsInf(from, -1); {
+	case forecast:
+		from = min(from, low-margin)
+	case len(data.X) <= mostDots:
 		return
+	default:
+		from = low - margin
 	}
 	var near []int
 	for i, x := range data.X {
-		if margin := (high - low) / 2; x >= low-margin && x <= high+margin {
+		if x >= from && x <= high+margin {
 			near = append(near, i)
 		}
 	}

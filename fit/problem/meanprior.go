@@ -76,9 +76,15 @@ func (o *resolved) withMeanPrior(s *Sample) error {
 	if len(basis) == 0 {
 		return wrong("the mean zero has no coefficients; give option mean another one")
 	}
-	first, err := o.addTerms(s.Features, basisTerms(basis))
+	terms, periods := basisTerms(basis)
+	first, err := o.addTerms(s.Features, terms)
 	if err != nil {
 		return err
+	}
+	for i, name := range first {
+		if periods[i] > 0 {
+			o.Fix = append(slices.Clip(o.Fix), Assignment{Name: strings.TrimSuffix(name, "signal_variance") + "period", Value: periods[i], Given: true})
+		}
 	}
 	o.MeanPrior, o.Mean, o.mean = MeanPrior{}, "zero", nil
 	for i, name := range first {
@@ -115,8 +121,9 @@ func (o *resolved) addTerms(columns, terms []string) (variances []string, err er
 	return variances, nil
 }
 
-// basisTerms returns the kernels h(x)h(x′) of basis functions as texts, with the linear ones in one.
-func basisTerms(basis mean.Basis) (terms []string) {
+// basisTerms returns the kernels h(x)h(x′) of basis functions as texts, with the linear ones in one, and the periods of the terms that
+// have one: cosine and sine of a wave are one term, since cos x·cos y + sin x·sin y = cos(x − y).
+func basisTerms(basis mean.Basis) (terms []string, periods []float64) {
 	var linear []string
 	for _, f := range basis {
 		if f.Group == mean.Linear {
@@ -133,6 +140,10 @@ func basisTerms(basis mean.Basis) (terms []string) {
 		}
 		return fmt.Sprintf("formula(%s*%s, dims=%d)", at("x"), at("y"), f.Label)
 	}
+	has := func(f mean.Function, group string) bool {
+		f.Group = group
+		return slices.Contains(basis, f)
+	}
 	for _, f := range basis {
 		switch f.Group {
 		case mean.Constant:
@@ -143,10 +154,19 @@ func basisTerms(basis mean.Basis) (terms []string) {
 		case mean.Bump:
 			terms = append(terms, product(f, "exp(-((%s - (%s))/%s)^2/2)"))
 		case mean.Cosine:
-			terms = append(terms, product(f, "cos(2*pi*(%s - (%s))/%s)"))
+			if has(f, mean.Sine) {
+				for len(periods) < len(terms) {
+					periods = append(periods, 0)
+				}
+				terms, periods = append(terms, fmt.Sprintf("cosine(dims=%d)", f.Label)), append(periods, f.Width)
+			} else {
+				terms = append(terms, product(f, "cos(2*pi*(%s - (%s))/%s)"))
+			}
 		case mean.Sine:
-			terms = append(terms, product(f, "sin(2*pi*(%s - (%s))/%s)"))
+			if !has(f, mean.Cosine) {
+				terms = append(terms, product(f, "sin(2*pi*(%s - (%s))/%s)"))
+			}
 		}
 	}
-	return terms
+	return terms, append(periods, make([]float64, len(terms)-len(periods))...)
 }

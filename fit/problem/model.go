@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"gpfit/fit/internal/spectrum"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -86,6 +87,30 @@ func (m *Model) addMean(s *Sample, how MeanFit, names []string) (err error) {
 func basisOf(e mean.Expr, s *Sample) (mean.Basis, error) {
 	basis, err := e.Basis(s.Points, s.Columns)
 	return basis.Standardized(s.Scalings[0].XMean, s.Scalings[0].XScale), err
+}
+
+// underTwoSteps is the share of two steps below which a period has too few rows; months differ.
+const underTwoSteps = 0.99
+
+// warnAliases warns of waves of a mean with a period of less than two steps between rows, in which the rows show a longer wave.
+func warnAliases(e mean.Expr, s *Sample) {
+	if !strings.Contains(e.String(), "seasonal") {
+		return
+	}
+	basis, err := basisOf(e, s)
+	if err != nil {
+		return // an error later on
+	}
+	warned := map[int]bool{}
+	for _, f := range basis {
+		if f.Period == 0 || warned[f.Column] {
+			continue
+		}
+		if step := spectrum.Step(s.Points.Column(f.Column)) * s.Scalings[0].XScale[f.Column]; f.Period < underTwoSteps*2*step {
+			warned[f.Column] = true
+			s.warnings = append(s.warnings, fmt.Sprintf("the mean has a wave of period %.5g along %q, less than two steps of %.5g between rows, which show a longer wave in its place: predictions between them are arbitrary", f.Period, s.Features[s.Columns[f.Column]], step))
+		}
+	}
 }
 
 // determined returns the basis of a mean function, whose coefficients the rows of a sample determine. Errors include

@@ -58,6 +58,7 @@ func New(data Data, opts Options) (*Prepared, error) {
 	if err := o.withMeanPrior(s); err != nil {
 		return nil, err
 	}
+	warnAliases(o.mean, s)
 	j := &Prepared{Options: o.Options, Sample: s, Held: held, autoPosterior: o.Posterior == AutoPosterior}
 	if err := j.fill(o); err != nil {
 		return nil, err

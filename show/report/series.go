@@ -1,10 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
+	"gpfit/fit/residual"
 	"gpfit/gp"
 	"gpfit/internal/matrixrows"
 	"gpfit/show/effect"
@@ -20,6 +23,8 @@ const (
 	fewTimes, recent, seasonRows = 20, 100, 250
 	// seriesPoints is the number of times at which a picture has predictions, and fewOfSeason how many of them a season needs.
 	seriesPoints, fewOfSeason = 400, 6
+	// spectrumPoints is the number of points of a spectrum, of whose lines the namedLines strongest have their period beside them.
+	spectrumPoints, namedLines = 800, 5
 )
 
 // series shows the series of a model of one time with its forecast.
@@ -121,8 +126,45 @@ func (s *series) section(ctx context.Context) (page.Section, error) {
 				return section, err
 			}
 		}
+		if err := s.drawSpectrum(&section, only, t); err != nil {
+			return section, err
+		}
 	}
 	return section, nil
+}
+
+// drawSpectrum draws the waves of a target by their periods, and marks the lines.
+func (s *series) drawSpectrum(section *page.Section, only *effect.Variable, t int) error {
+	target, trained, unit := s.each()[t], s.model.Target(t), s.model.Encoding.Unit(only.Name)
+	waves := residual.NewSpectrum(trained.X, trained.Y, spectrumPoints)
+	if waves == nil {
+		return nil
+	}
+	points := &plotting.Points{Name: "line", Color: 1, X: waves.LinePeriods, Y: waves.LineAmplitudes, Labels: make([]string, len(waves.LinePeriods))}
+	order := matrixrows.All(len(points.X))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(points.Y[b], points.Y[a]) })
+	for rank, i := range order {
+		if rank < namedLines {
+			points.Labels[i] = unit.Span(points.X[i])
+		}
+	}
+	var named []string
+	for _, period := range waves.Seasons {
+		named = append(named, unit.Span(period))
+	}
+	found := "no line stands out of its neighbourhood"
+	if named != nil {
+		found = "the lines that stand out are harmonics of " + strings.Join(named, ", ")
+	}
+	section.Notes = append(section.Notes, target.named(fmt.Sprintf("In the periodogram of all training rows along %s %s.", only.Name, found)))
+	alt := fmt.Sprintf("Amplitudes of waves of %s by their period along %s: %s", target.target, only.Name, found)
+	x := plotting.Axis{Label: "period along " + only.Name, Log: true}
+	if unit != "" {
+		x.Label += ", in " + string(unit)
+	}
+	return section.Draw(target.named("The periodogram of the series"), alt, page.Wide, plotting.Chart{X: x, Y: plotting.Axis{Label: "amplitude of " + target.target, Log: true}, Layers: []plotting.Layer{
+		&plotting.Line{Name: "wave", X: waves.Periods, Y: waves.Amplitudes, Color: plotting.Grey, Thin: true}, points,
+	}})
 }
 
 // draw draws a part of the series of a target.

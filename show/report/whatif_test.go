@@ -137,11 +137,11 @@ func TestSeries(t *testing.T) {
 	}
 	_, out := outcome(t, d, problem.Options{Kernel: "matern52", Mean: "zero", Settings: evaluations(20)})
 	p, html := written(t, subjectOf(t, out))
-	if got := pictures(p)["Series and forecast"]; got != 2 {
+	if got := pictures(p)["Series and forecast"]; got != 3 {
 		t.Errorf("%d pictures", got)
 	}
 	// 239 days and a fifth of them beyond the first of January.
-	testcheck.Words(t, html, "20 % of the range of day beyond the last training row", "its forecast: at 2024-10-13", "The last 100 training rows")
+	testcheck.Words(t, html, "20 % of the range of day beyond the last training row", "its forecast: at 2024-10-13", "the lines that stand out are harmonics of 52.179 days", "The last 100 training rows")
 	selfContained(t, html)
 	s := &series{testcheck.Get(newSubject(subjectOf(t, out)))(t)}
 	s.columns = testcheck.Get(findColumns(t.Context(), s.subject))(t)

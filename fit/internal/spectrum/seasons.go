@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/stat"
@@ -69,8 +68,8 @@ const (
 // leastPower stands for no power.
 const leastPower = 1e-300
 
-// mostHoles bounds the steps of a series over its rows, and weakLines is the share of the power of lines that a season may lack.
-const mostHoles, weakLines = 16, 0.002
+// periodDigits are the digits of a period: steps of a column, such as months in years, have no more. weakLines is the share of the power of lines that a season may lack.
+const periodDigits, weakLines = 7, 0.002
 
 // Seasons returns the seasons of targets along a column, the strongest first, from all of its rows. It takes the lines of a
 // tapered periodogram that stand out of the median of their neighbourhood, and joins harmonics of one period. A
@@ -84,69 +83,39 @@ func Seasons(column, targets []float64) []Season {
 	var out []Season
 	for _, f := range families(lines(values), len(values)) {
 		steps, whole := f.rounded(n)
-		out = append(out, Season{Period: rounded(steps * step), Steps: steps, Turns: n / steps, Cycle: !whole, lines: f.members})
+		out = append(out, Season{Period: toDigits(steps*step, periodDigits), Steps: steps, Turns: n / steps, Cycle: !whole, lines: f.members})
 	}
 	return withCalendar(out, step, n)
 }
 
-// rounded returns a period without digits that the steps of a column do not have, such as months in years.
-func rounded(v float64) float64 {
-	out, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 7, 64), 64)
-	return out
+// Lines returns the periods of the season's lines in units of its column, and their amplitudes.
+func (s *Season) Lines() (periods, amplitudes []float64) {
+	for _, l := range s.lines {
+		periods, amplitudes = append(periods, s.Period/float64(l.harmonic)), append(amplitudes, math.Sqrt(l.power))
+	}
+	return periods, amplitudes
 }
 
-// onGrid returns the targets at the multiples of a step, as means if there are several and NaN if there is none; nil if the column has
-// no such step, or if most would be NaN.
-func onGrid(column, targets []float64) (values []float64, step float64) {
-	n, first := len(column), slices.Min(column)
-	times := slices.Compact(slices.Sorted(slices.Values(column)))
-	if step = gridStep(times); step == 0 {
-		return nil, 0
+// Amplitudes returns the amplitudes of waves by the tapered periodogram of all rows, and their periods in units of the column: the highest in
+// each of at most some bands of equal ratios of periods. A column without a grid has none.
+func Amplitudes(column, targets []float64, most int) (periods, amplitudes []float64) {
+	values, step := onGrid(column, targets)
+	if values == nil {
+		return nil, nil
 	}
-	last := math.Round((times[len(times)-1] - first) / step)
-	if !(last < float64(mostHoles*n)) {
-		return nil, 0
-	}
-	values = make([]float64, int(last)+1)
-	counts := make([]float64, len(values))
-	for i, x := range column {
-		k := min(int(math.Round((x-first)/step)), len(values)-1)
-		values[k], counts[k] = values[k]+targets[i], counts[k]+1
-	}
-	for k, c := range counts {
-		values[k] /= c // NaN for none
-	}
-	return values, step
-}
-
-// Constants of a grid: the share of the steps that are near multiples of its step, its least number of times, and where to look for that among the sorted steps.
-const gridShare, leastTimes = 0.95, 8
-
-var stepShares = []float64{0, 0.05, 0.25}
-
-// gridStep returns the step of which the steps between ascending times are multiples, up to the differences of months; 0 if there is none.
-func gridStep(times []float64) float64 {
-	if len(times) < leastTimes {
-		return 0
-	}
-	steps := make([]float64, len(times)-1)
-	for i := range steps {
-		steps[i] = times[i+1] - times[i]
-	}
-	slices.Sort(steps)
-	for _, share := range stepShares {
-		usual := steps[int(share*float64(len(steps)-1))]
-		alike, whole, sum := 0, 0., 0.
-		for _, v := range steps {
-			if k := math.Round(v / usual); math.Abs(v/usual-k) <= nearStep {
-				alike, whole, sum = alike+1, whole+k, sum+v
-			}
-		}
-		if float64(alike) >= gridShare*float64(len(steps)) {
-			return sum / whole // of months, the mean
+	power, squares, sum := tapered(values)
+	m := float64(2 * (len(power) - 1))
+	first := firstFrequency(len(values), int(m))
+	ratio, band := math.Log(float64(len(power))/float64(first))/float64(most), -1
+	for i := first; i < len(power); i++ {
+		v := 2 * math.Sqrt(power[i]*squares) / sum
+		if b := int(math.Log(float64(i)/float64(first)) / ratio); b != band {
+			band, periods, amplitudes = b, append(periods, step*m/float64(i)), append(amplitudes, v)
+		} else if k := len(periods) - 1; v > amplitudes[k] {
+			periods[k], amplitudes[k] = step*m/float64(i), v
 		}
 	}
-	return 0
+	return periods, amplitudes
 }
 
 // lines returns the lines of a series, the strongest first. Values that are missing are NaN.

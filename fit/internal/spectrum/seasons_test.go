@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"gpfit/internal/testcheck"
 )
 
@@ -175,5 +177,75 @@ func TestLines(t *testing.T) {
 		if got := fastLength(n); got != want {
 			t.Errorf("a fast length of %d is %d, want %d", n, got, want)
 		}
+	}
+}
+
+// TestJitter finds a week of 5,000 days whose rows stand at irregular times of the day, with missing days, too, and the step of their grid;
+// times without one have none.
+func TestJitter(t *testing.T) {
+	for seed := range uint64(24) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		jitter, missing := []float64{0.1, 0.2, 0.3, 0.4}[seed%4], []float64{0, 0, 0.2}[seed%3]
+		var days []float64
+		for d := range 5000 {
+			if rng.Float64() >= missing {
+				days = append(days, 300+float64(d)+jitter*(2*rng.Float64()-1))
+			}
+		}
+		noise := wandering(rng, 5000, 0.8)
+		y := series(rng, days, 0.5, func(d float64) float64 { return 0.7*math.Sin(2*math.Pi*d/7) + noise[max(0, min(4999, int(d)-300))] })
+		found := Seasons(days, y)
+		if len(found) == 0 || found[0].Steps != 7 || found[0].Cycle || found[0].Period != 7 {
+			t.Errorf("jitter %v, missing %v: %+v", jitter, missing, found)
+		}
+		slices.Sort(days)
+		if step, _ := jittered(days); math.Abs(step-1) > 2e-5 {
+			t.Errorf("jitter %v, missing %v: step %v", jitter, missing, step)
+		}
+		for i := range days {
+			days[i] = days[max(i-1, 0)] + rng.ExpFloat64()
+		}
+		for _, n := range []int{20, 60, 300, 1000, len(days)} {
+			if step, _ := jittered(days[:n]); step != 0 {
+				t.Errorf("step %v of %d random times", step, n)
+			}
+		}
+	}
+}
+
+// TestAmplitudes compares the amplitudes of a picture with sums over all rows, and the lines of a day and a week with their own.
+func TestAmplitudes(t *testing.T) {
+	at := hours(4000)
+	for i := range at {
+		at[i] = 10 + at[i]/24 // days
+	}
+	y := series(rand.New(rand.NewPCG(1, 8)), at, 1, func(d float64) float64 {
+		return 5*math.Sin(2*math.Pi*d) + 2*math.Cos(4*math.Pi*d) + 3*math.Sin(2*math.Pi*d/7)
+	})
+	periods, amplitudes := Amplitudes(at, y, 300)
+	offset, slope := stat.LinearRegression(at, y, nil, false)
+	for k, p := range periods {
+		var c, s, sum float64
+		for i, d := range at {
+			taper := math.Pow(math.Sin(math.Pi*(float64(i)+0.5)/4000), 2)
+			sin, cos := math.Sincos(2 * math.Pi * d / p)
+			v := taper * (y[i] - offset - slope*d)
+			c, s, sum = c+v*cos, s+v*sin, sum+taper
+		}
+		testcheck.Within(t, amplitudes[k], 2*math.Hypot(c, s)/sum, 1e-9, "amplitude of period %v", p)
+	}
+	if len(periods) < 150 || len(periods) > 301 {
+		t.Errorf("%d periods", len(periods))
+	}
+	want := map[float64]float64{1: 5, 0.5: 2, 7: 3}
+	for _, season := range Seasons(at, y) {
+		lines, sizes := season.Lines()
+		for k, p := range lines {
+			testcheck.Within(t, sizes[k], want[p], 0.1, "line %v", p)
+			delete(want, p)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no lines %v", want)
 	}
 }
