@@ -179,19 +179,19 @@ func Along(m *gp.Model, columns []Variable, c int, values []float64) dataset.Row
 	return out
 }
 
-// The part of a series before a forecast that a picture shows: turns of the longest season of which it has no more than mostRecent rows, and
-// the last rows at least.
-const recentTurns, mostRecent, recentRows = 2, 500, 100
+// The part of a series before a forecast that a picture shows: turns of the longest season with which it is no more than mostAhead times as
+// long as the forecast, and the last rows at least.
+const recentTurns, mostAhead, recentRows = 3, 4, 100
 
-// Recent returns where the part of a series begins that a picture shows before a forecast along the column, the only one of its model.
-func (c *Variable) Recent(m *gp.Model) float64 {
+// Recent returns where the part of a series begins that a picture shows before a forecast along the column, the only one of its model, that
+// reaches some way ahead.
+func (c *Variable) Recent(m *gp.Model, ahead float64) float64 {
 	times := slices.Sorted(slices.Values(m.X))
 	from := times[max(0, len(times)-recentRows)]
 	seasons, _ := m.Seasons(m.Columns[0]) // none of a kernel that this program does not know
 	for _, season := range seasons {
-		k, _ := slices.BinarySearch(times, c.High-recentTurns*season)
-		if len(times)-k <= mostRecent {
-			from = min(from, times[k])
+		if span := recentTurns * season; span <= mostAhead*ahead {
+			from = min(from, c.High-span)
 		}
 	}
 	return from
