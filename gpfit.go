@@ -56,6 +56,8 @@ import (
 //	FoldSeed uint64
 //	// HoldOut is the share of the rows (below 1) or the number of rows (from 1) that the fit holds out and scores; 0 means none.
 //	HoldOut float64
+//	// HoldOutLast takes the last rows for HoldOut: the latest by the only column that varies, or by the only date, with all rows of equal times, and otherwise the last rows of the table, with a warning.
+//	HoldOutLast bool
 //	// Blocks takes consecutive rows instead of random ones: the last rows for HoldOut, and blocks of rows for the folds of fit.CrossValidate and of the objectives.
 //	Blocks bool
 //	// StdErrors asks for standard errors at the optimum, which take two more gradients for every free parameter.
