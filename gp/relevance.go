@@ -21,8 +21,8 @@ const (
 	// core. A table beyond it uses fewer pairs, but at least leastRelevanceRows.
 	relevanceWork      = 4e9
 	leastRelevanceRows = 16
-	// mostRelevanceWork is the work beyond which there is no relevance: minutes of one core.
-	mostRelevanceWork = 1e11
+	// mostRelevanceWork is the work beyond which there is no relevance: some ten seconds of one core.
+	mostRelevanceWork = 2e10
 	// relevanceNumbers is the size of the rows that are predicted at a time, 16 MB.
 	relevanceNumbers = 2 << 20
 )
@@ -43,7 +43,7 @@ const (
 // The expectation is over pairs of training rows, the same ones in each call, and sd(y) is √(½ E[(y
 // − y′)²]) over the same pairs. Several targets share their mean square. The cost is O(128·d·n·d)
 // operations, on the given threads of the host, 0 for all; the number does not change the result. The
-// result is nil for tables of thousands of columns, for which pairs of only 16 rows would take minutes.
+// result is nil for tables of thousands of columns, for which pairs of only 16 rows would take too long.
 func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 	return newRowPairs(m).onHost(ctx, threads, relevanceNumbers)
 }

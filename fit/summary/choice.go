@@ -2,6 +2,7 @@ package summary
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -14,11 +15,20 @@ type ModelChoice struct {
 	// LeftOut names the columns that a linear mean did not include because they are linear
 	// combinations of others.
 	LeftOut []string `json:"left_out,omitempty"`
+	// Screened says which columns the compared kernels with ard have; nil if they have all.
+	Screened *Screened `json:"screened,omitempty"`
 	// TooLarge lists the kernels that were not compared, because on all rows they need more memory than
 	// is free.
 	TooLarge []string `json:"too_large,omitempty"`
 	// TooDear lists kernels that were not compared, because for this series they cost more than twenty times as much as others.
 	TooDear []string `json:"too_dear,omitempty"`
+}
+
+// Screened says which columns explain the targets of a table with many.
+type Screened struct {
+	Columns []string `json:"columns"`
+	// Of is the number of all columns in use.
+	Of int `json:"of"`
 }
 
 // ChosenModel is a model that a choice compared.
@@ -33,8 +43,8 @@ type ChosenModel struct {
 	BIC       float64 `json:"bic"`
 }
 
-// shownModels is the number of other models in a sentence.
-const shownModels = 3
+// Numbers of other models and of columns in a sentence.
+const shownModels, shownColumns = 3, 10
 
 // meanText names what a mean has besides a constant.
 func meanText(mean string) string {
@@ -76,6 +86,13 @@ func (c *ModelChoice) Text() string {
 	}
 	if c.LeftOut != nil {
 		text += "; the linear mean leaves out " + strings.Join(c.LeftOut, ", ") + ", which the other columns give"
+	}
+	if s := c.Screened; s != nil {
+		names := s.Columns
+		if more := len(names) - shownColumns; more > 0 {
+			names = append(slices.Clone(names[:shownColumns]), fmt.Sprintf("%d more", more))
+		}
+		text += fmt.Sprintf("; kernels with ard have %d of the %d columns, which explained the target best on these rows, so that leave-one-out flatters them: %s", len(s.Columns), s.Of, strings.Join(names, ", "))
 	}
 	if c.TooLarge != nil {
 		text += "; not compared, because they need too much memory on all rows: " + strings.Join(c.TooLarge, ", ")

@@ -63,6 +63,10 @@ func (m Metric) floored(p int, least float64) (Metric, error) {
 // would take more memory and time than the evaluations. L-BFGS then has no such model.
 const MostModelled = 1000
 
+// mostDifferenced is the number of parameters beyond which a descent computes no Hessian by differences: its two
+// gradients for each parameter cost more than the descent.
+const mostDifferenced = 250
+
 // learned returns B, nil before the first pair, updated with the step s and the change y of the gradient
 // by the damped BFGS formula (N&W procedure 18.2), which keeps B positive definite for either sign of
 // sᵀy. It overwrites B.

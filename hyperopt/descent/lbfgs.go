@@ -197,7 +197,7 @@ func (q *quasiNewton) arrive(p Point) (status Status, done bool, err error) {
 	if done, err := q.exhausted(); done || err != nil {
 		return StatusGainConverged, true, err
 	}
-	if q.iter == hessianAfter && !q.newton {
+	if q.iter == hessianAfter && !q.newton && len(q.at.Z) <= mostDifferenced {
 		if ok, err := q.measure(); ok || err != nil {
 			return StatusNone, true, err
 		}

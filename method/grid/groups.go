@@ -40,19 +40,14 @@ func columnGroups(prog *kernel.Program) ([][]int, error) {
 	for _, sum := range terms[0].Sums {
 		unite(of, columnsOf(sum))
 	}
-	var groups [][]int
-	for first := range of {
-		var group []int
-		for c, g := range of {
-			if g == first {
-				group = append(group, c)
-			}
-		}
-		if group != nil {
-			groups = append(groups, group)
+	members := make([][]int, prog.D)
+	for c, g := range of {
+		if g >= 0 {
+			members[g] = append(members[g], c)
 		}
 	}
-	if groups == nil {
+	groups := slices.DeleteFunc(members, func(group []int) bool { return group == nil })
+	if len(groups) == 0 {
 		return nil, errFew
 	}
 	return groups, nil
@@ -71,9 +66,11 @@ func unite(of, columns []int) {
 	}
 	for _, c := range columns {
 		old := of[c]
-		of[c] = first
+		if of[c] = first; old < 0 || old == first {
+			continue
+		}
 		for k, g := range of {
-			if old >= 0 && g == old {
+			if g == old {
 				of[k] = first
 			}
 		}

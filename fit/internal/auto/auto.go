@@ -76,7 +76,10 @@ type chooser struct {
 	begun  int  // models, each of which has a part of the log
 	tried  []*tuned
 	best   *tuned // nil until a model is tuned
-	report summary.ModelChoice
+	// few is the choice of columns in the kernels of many columns, "" if they have all, and fewCost what it adds to a BIC.
+	few     string
+	fewCost float64
+	report  summary.ModelChoice
 }
 
 // Tune chooses kernel and mean of the job of w, gives w the job of that model and tunes it over all
@@ -180,9 +183,9 @@ func (c *chooser) all() error {
 	if c.series {
 		return c.allOfSeries()
 	}
-	kernels, first := singles, 0
-	if c.manyColumns(mean) {
-		kernels, first = append([]string{isotropic}, singles...), 1
+	kernels, first := c.screen(mean), 0
+	if c.manyColumns(kernels[0], mean) {
+		kernels, first = append([]string{isotropic}, kernels...), 1
 	}
 	for _, kernel := range kernels {
 		best := c.bestFrom(first)
@@ -232,9 +235,9 @@ func (c *chooser) all() error {
 
 // manyColumns reports whether the isotropic kernel comes first, because the rows are few for the parameters of the
 // others: it costs little, and then they may have lost soon.
-func (c *chooser) manyColumns(mean string) bool {
+func (c *chooser) manyColumns(kernel, mean string) bool {
 	_, unsuited := c.with(isotropic, mean, nil, c.sample)
-	own, err := c.with(singles[0], mean, nil, c.sample)
+	own, err := c.with(kernel, mean, nil, c.sample)
 	return unsuited == nil && err == nil && fewRows(c, own.NumFitted())
 }
 
@@ -313,9 +316,13 @@ func (c *chooser) unless(err error) error {
 	return err
 }
 
-// penalty is the part of the BIC of a job's model that its parameters cost.
+// penalty is the part of the BIC of a job's model that its parameters and its choice of columns cost.
 func (c *chooser) penalty(job *tuning.Job) float64 {
-	return float64(job.NumFitted()) * math.Log(float64(c.job.N()*c.sample.T()))
+	cost := float64(job.NumFitted()) * math.Log(float64(c.job.N()*c.sample.T()))
+	if c.few != "" && strings.Contains(job.KernelText(), c.few) {
+		cost += c.fewCost
+	}
+	return cost
 }
 
 // add compares a tuned model with the best.

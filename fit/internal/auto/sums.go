@@ -57,7 +57,7 @@ func (c *chooser) sums(mean string) error {
 // categories returns the sum of a function of each category and of one of the numbers, "" without categories.
 func (c *chooser) categories() string {
 	s := c.job.Sample
-	if s.Data.Encoding == nil {
+	if s.Data.Encoding == nil || c.few != "" {
 		return ""
 	}
 	var terms, numbers []string

@@ -39,8 +39,11 @@ func variancesOfData(j *problem.Prepared) []float64 {
 	defaults := problem.DefaultParameters(j.Sample, j.Model)
 	for _, p := range j.Program().Params {
 		for i, q := range j.Params.Free {
+			if p.Units.Target == 0 || q.Group != p.Name || !q.Given || q.Fixed {
+				continue
+			}
 			for _, d := range defaults {
-				if p.Units.Target != 0 && q.Group == p.Name && q.Given && !q.Fixed && d.Indexed == q.Indexed {
+				if d.Indexed == q.Indexed {
 					z[i] = within(q.Parameter, d.Start)
 				}
 			}
