@@ -140,19 +140,15 @@ func TestMeanStart(t *testing.T) {
 
 func TestMeanErrors(t *testing.T) {
 	d := synthetic(30)
-	for i := range d.N {
-		d.X[3*i+1] = 5 - 2*d.X[3*i] // no longer constant, but collinear
-	}
 	for _, c := range map[string]struct {
 		o    problem.Options
 		word string
 	}{
-		"collinear": {problem.Options{Kernel: "rbf", Mean: "linear"}, "mean_linear[mm] is a linear combination of mean_linear[const]"},
-		"column":    {problem.Options{Kernel: "rbf", Mean: "linear(dims=3)"}, "column 3 does not exist"},
-		"many":      {problem.Options{Kernel: "rbf", Mean: "bumps(40, dims=0)"}, "41 coefficients cannot be determined from 30 rows"},
-		"both":      {problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: problem.MeanGLS, Fix: []problem.Assignment{{Name: "mean_constant", Value: 0, Given: true}}}, "option mean-fit gls finds by least squares"},
-		"fit":       {problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: "ols"}, `option mean-fit "ols": must be gls or free`},
-		"name":      {problem.Options{Kernel: "rbf", Mean: "constant", Set: []problem.Assignment{{Name: "mean_linear", Value: 0, Given: true}}}, "no such parameter"},
+		"column": {problem.Options{Kernel: "rbf", Mean: "linear(dims=3)"}, "column 3 does not exist"},
+		"many":   {problem.Options{Kernel: "rbf", Mean: "bumps(40, dims=0)"}, "41 coefficients cannot be determined from 30 rows"},
+		"both":   {problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: problem.MeanGLS, Fix: []problem.Assignment{{Name: "mean_constant", Value: 0, Given: true}}}, "option mean-fit gls finds by least squares"},
+		"fit":    {problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: "ols"}, `option mean-fit "ols": must be gls or free`},
+		"name":   {problem.Options{Kernel: "rbf", Mean: "constant", Set: []problem.Assignment{{Name: "mean_linear", Value: 0, Given: true}}}, "no such parameter"},
 	} {
 		wantOption(t, d, c.o, c.word)
 	}

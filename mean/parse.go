@@ -2,6 +2,7 @@ package mean
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -218,4 +219,38 @@ func (p *parser) period() (v float64, err error) {
 		return 0, p.Fail(start, "a season needs a period, a positive number in units of its column")
 	}
 	return v, nil
+}
+
+// Without returns the expression without a line or power of a column and its higher powers. labels name all columns. Lower powers
+// come first, so that they are the first ones to be named as combinations of others.
+func (e Expr) Without(f Function, labels []int) Expr {
+	var out, lower Expr
+	for _, t := range e {
+		dims := t.Dims
+		if dims == nil {
+			dims = labels
+		}
+		if t.Kind != linearTerm && t.Kind != polyTerm || max(1, t.Count) < f.Index || !slices.Contains(dims, f.Label) {
+			out = append(out, t)
+			continue
+		}
+		less := t
+		if less.Dims = slices.DeleteFunc(slices.Clone(dims), func(c int) bool { return c == f.Label }); len(less.Dims) > 0 {
+			out = append(out, less)
+		}
+		switch {
+		case f.Index > 2:
+			lower = Expr{{Kind: polyTerm, Count: f.Index - 1, Dims: []int{f.Label}}}
+		case f.Index == 2:
+			lower = Expr{{Kind: linearTerm, Dims: []int{f.Label}}}
+		}
+	}
+	if lower != nil && len(out) > 0 && out[0].Kind == lower[0].Kind && out[0].Count == lower[0].Count && out[0].Dims != nil {
+		lower[0].Dims = append(lower[0].Dims, out[0].Dims...)
+		out = out[1:]
+	}
+	if out = append(lower, out...); len(out) == 0 {
+		out = Expr{{Kind: constantTerm}} // which every term includes
+	}
+	return out
 }

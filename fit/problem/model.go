@@ -69,7 +69,7 @@ func (m *Model) fixZeros(fix []Assignment) {
 // addMean evaluates the mean function at the points and checks that its coefficients
 // are determined.
 func (m *Model) addMean(s *Sample, how MeanFit, names []string) (err error) {
-	if m.Basis, err = determined(m.Mean, s); err != nil {
+	if err = m.independent(s); err != nil {
 		return OptionErrorf("mean", m.Mean.Text(s.Features), "%v", s.named(err))
 	}
 	named := m.namedCoefficient(s, names)
@@ -81,6 +81,40 @@ func (m *Model) addMean(s *Sample, how MeanFit, names []string) (err error) {
 	}
 	m.MeanFree = named != "" || how == MeanFree
 	return nil
+}
+
+// independent sets the basis of the mean without lines and powers of columns that are linear combinations of other functions,
+// of which a warning says the names.
+func (m *Model) independent(s *Sample) (err error) {
+	var without []string
+	for {
+		m.Basis, err = determined(m.Mean, s)
+		rank, ok := errors.AsType[*mean.RankError](err)
+		if !ok {
+			break
+		}
+		k := slices.IndexFunc(m.Basis, func(f mean.Function) bool {
+			return f.Name() == rank.Name && (f.Group == mean.Linear || f.Group == mean.Power)
+		})
+		if k < 0 || s.N() < len(m.Basis) {
+			return err
+		}
+		f := m.Basis[k]
+		for _, o := range m.Basis { // the highest power, because the others stay with it
+			if o.Group == mean.Power && o.Column == f.Column && o.Index > f.Index {
+				f = o
+			}
+		}
+		m.Mean = m.Mean.Without(f, s.Columns)
+		without = append(without, s.Display(f.Name()))
+	}
+	if text := strings.Join(without, ", "); text != "" && err == nil {
+		text = "the mean leaves out " + text + ": on these rows the other coefficients give the same"
+		if !slices.Contains(s.warnings, text) {
+			s.warnings = append(s.warnings, text)
+		}
+	}
+	return err
 }
 
 // basisOf returns the basis of a mean function on a sample, in scaled units.
