@@ -147,9 +147,9 @@ func columnOptions() Entries {
 		{Name: "date-origin", Kind: Text, Group: Data, Field: "Data.Columns.Origin", Places: in(datasets, Spec), Default: feature.DefaultOrigin, Placeholder: "DATE",
 			Help:  "date from which dates are counted",
 			check: func(value any) error { _, err := feature.ParseDate(value.(string)); return err }},
-		{Name: "unseen", Kind: Choice, Group: Data, Field: "Rows.UnseenZero", Places: in(rowTables, "report"), Default: "error", Words: []string{"error", "zero"},
-			Rules: []Constraint{{If: "zero", Excludes: []string{"prior"}, Text: "option unseen needs a MODEL, which knows the categories of its table: leave it out with option prior"}},
-			Help:  "what to do with a category that the training table did not have: report an error, or set its indicators to 0 (its code to -1)"},
+		{Name: "unseen", Kind: Choice, Group: Data, Field: "Rows.RefuseUnseen", Places: in(rowTables, "report"), Default: "zero", Words: []string{"zero", "error"},
+			Rules: []Constraint{{If: "error", Excludes: []string{"prior"}, Text: "option unseen needs a MODEL, which knows the categories of its table: leave it out with option prior"}},
+			Help:  "what to do with a category that the training table did not have: set its indicators to 0 (its code to -1, for hamming) and warn, or report an error"},
 	}
 }
 

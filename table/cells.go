@@ -69,18 +69,27 @@ func (numberCells) read(src source, c int) (float64, *fault) {
 type encodedCells struct {
 	as      feature.Coding
 	encoder *feature.Encoder
-	// zero allows categories that the column does not have. seen are the categories met.
-	zero bool
-	seen []string
-	note func(string)
+	// zero allows categories that the column does not have. seen are the first ones met, and others counts the rows
+	// of further ones.
+	zero   bool
+	seen   []unseenCategory
+	others int
+	// refusal is the end of the error for such a category.
+	refusal string
+}
+
+// unseenCategory is a category that a model does not have, in a number of rows, the first of which begins at a place.
+type unseenCategory struct {
+	label, first string
+	rows         int
 }
 
 // shownCategories is the number of unknown categories of a column that warnings name.
 const shownCategories = 10
 
-func newEncodedCells(as feature.Coding, zero bool, note func(string)) (*encodedCells, error) {
+func newEncodedCells(as feature.Coding, refusal string) (*encodedCells, error) {
 	encoder, err := as.Encoder()
-	return &encodedCells{as: as, encoder: encoder, zero: zero, note: note}, err
+	return &encodedCells{as: as, encoder: encoder, zero: refusal == "", refusal: refusal}, err
 }
 
 func (e *encodedCells) text(typed feature.ColumnKind) bool {
@@ -110,31 +119,40 @@ func (e *encodedCells) read(src source, c int) (float64, *fault) {
 	case err == nil:
 		return v, nil
 	case errors.As(err, &unseen) && e.zero:
-		e.tell(src, c, unseen.Label)
+		e.count(src, unseen.Label)
 		return -1, nil
 	case errors.As(err, &unseen):
-		return 0, &fault{msg: err.Error() + "; option unseen zero accepts it"}
+		return 0, &fault{msg: err.Error() + e.refusal}
 	}
 	return 0, &fault{msg: err.Error()}
 }
 
-// tell warns of a category that the model does not have, once for each.
-func (e *encodedCells) tell(src source, c int, label string) {
-	if len(e.seen) > shownCategories || slices.Contains(e.seen, label) {
-		return
-	}
-	e.seen = append(e.seen, label)
-	about := src.errorAt(c, "")
+// count counts a row with a category that the model does not have.
+func (e *encodedCells) count(src source, label string) {
+	k := slices.IndexFunc(e.seen, func(u unseenCategory) bool { return u.label == label })
 	switch {
-	case len(e.seen) > shownCategories:
-		e.note(fmt.Sprintf("column %s has further categories that the training table lacks", quote(e.as.Name)))
-	case e.as.Codes:
-		about.Msg = fmt.Sprintf("the training table has no category %s: its code is -1", quote(label))
-		e.note(about.Error())
+	case k >= 0:
+		e.seen[k].rows++
+	case len(e.seen) == shownCategories:
+		e.others++
 	default:
-		about.Msg = fmt.Sprintf("the training table has no category %s: its indicators are all 0", quote(label))
-		e.note(about.Error())
+		e.seen = append(e.seen, unseenCategory{label, placeText(src, src.place()), 1})
 	}
+}
+
+// notes returns warnings of the categories that the model does not have.
+func (e *encodedCells) notes() (out []string) {
+	becomes := "its indicators are all 0"
+	if e.as.Codes {
+		becomes = "its code is -1"
+	}
+	for _, u := range e.seen {
+		out = append(out, fmt.Sprintf("column %s has the category %s, which the training table lacks, in %s, first in %s: %s", quote(e.as.Name), quote(u.label), count(u.rows, "row"), u.first, becomes))
+	}
+	if e.others > 0 {
+		out = append(out, fmt.Sprintf("column %s has further categories that the training table lacks in %s", quote(e.as.Name), count(e.others, "row")))
+	}
+	return out
 }
 
 // cellText returns the text of a value. Numbers and booleans of formats with types are

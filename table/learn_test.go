@@ -97,14 +97,14 @@ func TestEncoding(t *testing.T) {
 	if _, err := ReadFrom(strings.NewReader(text), "T", o); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	o.UnseenZero = true
+	o.Unseen = func(feature.Coding) string { return "" }
 	got, err = ReadFrom(strings.NewReader(text), "T", o)
 	if err != nil || !slices.Equal(got.X, []float64{0, 1, 1, 0, 0, 0, -1, 1, 0, 0, 0, 1}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if d := cmp.Diff([]string{
-		`T:3: column 1 ("c"): the training table has no category "green": its indicators are all 0`,
-		`T:3: column 2 ("k"): the training table has no category "mid": its code is -1`,
+		`column "c" has the category "green", which the training table lacks, in 2 rows, first in line 3: its indicators are all 0`,
+		`column "k" has the category "mid", which the training table lacks, in 1 row, first in line 3: its code is -1`,
 	}, got.Warnings); d != "" {
 		t.Error(d)
 	}

@@ -27,7 +27,8 @@ type Reader struct {
 	gaps    int    // rows with missing values
 	gap     *Error // the first of them
 	notes   []string
-	told    int // warnings of src among the notes
+	told    int  // warnings of src among the notes
+	ended   bool // all rows are read
 }
 
 // Open opens the table at path, as [Read] does, for reading in pieces. It ignores
@@ -149,7 +150,7 @@ func (r *Reader) chooseCells() error {
 			return err
 		}
 		for i, c := range r.encoded {
-			if r.cells[i], err = newEncodedCells(c, r.opts.UnseenZero, func(note string) { r.notes = append(r.notes, note) }); err != nil {
+			if r.cells[i], err = newEncodedCells(c, r.refusal(c)); err != nil {
 				return err
 			}
 		}
@@ -166,6 +167,14 @@ func (r *Reader) chooseCells() error {
 		r.cells[i] = &learnedCells{name: h.names[c], asked: asked[c], rules: r.opts.Columns}
 	}
 	return err
+}
+
+// refusal returns the end of the error for a category that a column does not have, "" if the column accepts it.
+func (r *Reader) refusal(c feature.Coding) string {
+	if r.opts.Unseen == nil {
+		return "; option unseen zero accepts it"
+	}
+	return r.opts.Unseen(c)
 }
 
 // learns reports whether the reader finds out how to read the features.
@@ -222,6 +231,11 @@ func (r *Reader) Next(most int) (*Table, error) {
 func (r *Reader) Warnings() []string {
 	r.collect()
 	notes := slices.Clone(r.notes)
+	for i := range r.encoded {
+		if r.ended {
+			notes = append(notes, r.cells[i].(*encodedCells).notes()...)
+		}
+	}
 	if r.gaps > 0 {
 		done := "left out"
 		if r.opts.Missing == MissingMark {
@@ -296,7 +310,7 @@ func (r *Reader) append(t *Table) error {
 	for {
 		err := r.src.next()
 		r.collect()
-		if err != nil {
+		if r.ended = err == io.EOF; err != nil {
 			return err
 		}
 		r.rows++

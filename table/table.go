@@ -133,10 +133,10 @@ type Options struct {
 	// all features must be numbers. [Table.Encoding] has the result.
 	Columns *feature.Rules
 	// Encoding returns how to read the features, if there are that many columns: the
-	// encoding of a model. It replaces Columns. UnseenZero accepts categories that it does
-	// not have, with 0 in all indicators or with the code −1.
-	Encoding   func(columns int) ([]feature.Coding, error)
-	UnseenZero bool
+	// encoding of a model. It replaces Columns. Unseen returns the end of the error for a category that a
+	// column does not have, "" to accept it with 0 in all indicators or with the code −1; nil accepts none.
+	Encoding func(columns int) ([]feature.Coding, error)
+	Unseen   func(c feature.Coding) string
 }
 
 // check completes the options whose values are words.

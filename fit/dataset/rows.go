@@ -12,6 +12,8 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/matrixrows"
+	"gpfit/kernel"
+	"gpfit/mean"
 	"gpfit/table"
 	"gpfit/table/feature"
 )
@@ -28,10 +30,10 @@ type RowOptions struct {
 	// Header is auto, yes or no: whether the first row names the columns. Empty means auto.
 	Header string
 	// Decimal is the decimal sign of text, "." or ","; empty means the sign of the training
-	// table. UnseenZero accepts categories that the training table did not have: all their
-	// indicators are 0, and their code is −1.
-	Decimal    string
-	UnseenZero bool
+	// table. RefuseUnseen makes errors of categories that the training table did not have. Otherwise all their
+	// indicators are 0 and a warning counts their rows; their code is −1 if only hamming sees it, and else an error.
+	Decimal      string
+	RefuseUnseen bool
 	// TextEncoding is the encoding of text without a byte order mark; empty means that the training
 	// table's counts.
 	TextEncoding string
@@ -108,8 +110,11 @@ func OpenRows(path string, stdin io.Reader, m *gp.Model, o RowOptions) (*ModelRo
 	from := newColumns(m)
 	columns := table.Options{
 		NoTarget: true, Features: o.Features, Header: table.HeaderMode(o.Header), Missing: table.MissingMode(o.Missing), Keep: o.Keep,
-		Formats: o.Formats, Encoding: from.choose, UnseenZero: o.UnseenZero, Decimal: cmp.Or(o.Decimal, from.encoding.Decimal),
+		Formats: o.Formats, Encoding: from.choose, Decimal: cmp.Or(o.Decimal, from.encoding.Decimal),
 		TextEncoding: cmp.Or(o.TextEncoding, from.encoding.TextEncoding),
+	}
+	if !o.RefuseUnseen {
+		columns.Unseen = from.unseen(m)
 	}
 	if o.Observed {
 		columns.NoTarget, columns.Targets = false, m.TargetNames()
@@ -316,6 +321,44 @@ func (c *columns) columnOf() []int {
 		of = append(of, slices.Repeat([]int{i}, c.encoding.Columns[i].Width())...)
 	}
 	return of
+}
+
+// unseen returns what table.Options.Unseen is for a model: codes of other categories mean something only to kernels that
+// ask whether they are equal.
+func (c *columns) unseen(m *gp.Model) func(feature.Coding) string {
+	others := map[string]bool{} // columns that have another use
+	program, err := m.Program()
+	of := c.columnOf()
+	use := func(k int) { others[c.encoding.Columns[of[m.Columns[k]]].Name] = true }
+	var visit func(terms []*kernel.Monomial)
+	visit = func(terms []*kernel.Monomial) {
+		for _, t := range terms {
+			for _, leaf := range t.Leaves {
+				for _, k := range leaf.Columns {
+					if leaf.Family.Name != "hamming" && leaf.Family.Name != "constant" {
+						use(k)
+					}
+				}
+			}
+			for _, sum := range t.Sums {
+				visit(sum)
+			}
+		}
+	}
+	if err == nil {
+		visit(program.Monomials())
+	}
+	for _, f := range m.Mean.Basis {
+		if f.Group != mean.Constant {
+			use(f.Column)
+		}
+	}
+	return func(column feature.Coding) string {
+		if column.Codes && (err != nil || others[column.Name]) {
+			return "; its code would be a number to the model: only the kernel hamming takes codes of other categories"
+		}
+		return ""
+	}
 }
 
 // choose returns the encodings of that many columns: of the columns that the model uses, or of all.

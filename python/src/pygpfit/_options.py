@@ -358,7 +358,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "decimal": ("word", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
-        "unseen": ("word", "error"),
+        "unseen": ("word", "zero"),
         "noise_column": ("column", None),
         "noise_group": ("column", None),
         "noise_group_default": ("text", None),
@@ -390,7 +390,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "keep": ("list of columns", None),
-        "unseen": ("word", "error"),
+        "unseen": ("word", "zero"),
         "noise_column": ("column", None),
         "noise_group": ("column", None),
         "noise_group_default": ("text", None),
@@ -423,7 +423,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "header": ("word", "auto"),
         "decimal": ("word", None),
         "encoding": ("text", None),
-        "unseen": ("word", "error"),
+        "unseen": ("word", "zero"),
         "noise_column": ("column", None),
         "noise_group": ("column", None),
         "noise_group_default": ("text", None),
@@ -586,7 +586,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "decimal": ("word", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
-        "unseen": ("word", "error"),
+        "unseen": ("word", "zero"),
         "noise_column": ("column", None),
         "noise_group": ("column", None),
         "noise_group_default": ("text", None),
@@ -1150,7 +1150,7 @@ class UpdateOptions(TypedDict, total=False):
     decimal: Literal[".", ","] | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
-    unseen: Literal["error", "zero"] | None
+    unseen: Literal["zero", "error"] | None
     noise_column: str | int | None
     noise_group: str | int | None
     noise_group_default: str | int | None
@@ -1183,7 +1183,7 @@ class PredictOptions(TypedDict, total=False):
     encoding: str | int | None
     missing: Literal["error", "drop", "blank"] | None
     keep: str | int | Sequence[str | int] | None
-    unseen: Literal["error", "zero"] | None
+    unseen: Literal["zero", "error"] | None
     noise_column: str | int | None
     noise_group: str | int | None
     noise_group_default: str | int | None
@@ -1217,7 +1217,7 @@ class SampleOptions(TypedDict, total=False):
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
     encoding: str | int | None
-    unseen: Literal["error", "zero"] | None
+    unseen: Literal["zero", "error"] | None
     noise_column: str | int | None
     noise_group: str | int | None
     noise_group_default: str | int | None
@@ -1398,7 +1398,7 @@ class ReportOptions(TypedDict, total=False):
     decimal: Literal[".", ","] | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
-    unseen: Literal["error", "zero"] | None
+    unseen: Literal["zero", "error"] | None
     noise_column: str | int | None
     noise_group: str | int | None
     noise_group_default: str | int | None

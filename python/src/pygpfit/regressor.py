@@ -196,18 +196,18 @@ class GPFitRegressor(RegressorMixin, FitParameters):
 
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False, *, observed: bool = True, unseen: str = "error",
+        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False, *, observed: bool = True, unseen: str = "zero",
         noise_variance: ArrayLike | None = None,
     ) -> Floats: ...
 
     @overload
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False, *, observed: bool = True, unseen: str = "error",
+        self, X: Any, return_std: bool = False, return_cov: bool = False, *, observed: bool = True, unseen: str = "zero",
         noise_variance: ArrayLike | None = None,
     ) -> Any: ...
 
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False, *, observed: bool = True, unseen: str = "error",
+        self, X: Any, return_std: bool = False, return_cov: bool = False, *, observed: bool = True, unseen: str = "zero",
         noise_variance: ArrayLike | None = None,
     ) -> Any:
         """Predict the target at rows X.
@@ -220,8 +220,8 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         observed : standard deviation and covariance of new observations, with noise, as
             scikit-learn gives them for a kernel with a WhiteKernel; False leaves the noise
             out
-        unseen : "error", or "zero" for categories that fit has not seen: their indicators
-            are then 0
+        unseen : "zero", or "error" for categories that fit has not seen: their indicators
+            are 0, with a warning, or they are refused
         noise_variance : known noise variances of the rows, or one for all, after a fit with
             some; by default 0: the noise is then the estimated one alone
 
@@ -278,7 +278,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         prefixes = [f"{name}." for name in self._targets] if last else [""]
         return (*[_last_axis([found[prefix + column] for prefix in prefixes], bool(last)) for column in columns], *covariance)
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, observed: bool = True, unseen: str = "error") -> Floats:
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, observed: bool = True, unseen: str = "zero") -> Floats:
         """Draw from the posterior, jointly at rows X, which must have no gaps.
 
         The result has one column per draw, after the targets if there are several. The parameters mean
