@@ -110,7 +110,7 @@ func (e *encodedCells) read(src source, c int) (float64, *fault) {
 		}
 	}
 	text := cellText(src, c)
-	if src.missing(c) || text == "" {
+	if text == "" || src.missing(c) && !(e.as.Kind == feature.Category && slices.Contains(e.as.Categories, text)) {
 		return 0, noLabel(src, c)
 	}
 	v, err := e.encoder.Value(text)

@@ -2,16 +2,33 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 
 	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/filecheck"
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
+	"gpfit/table"
 )
 
 func runCheck(c *cli.Command) error {
 	wrong := 0
 	for _, path := range c.Args {
+		if isTable(path) {
+			right, err := checkTable(c, path)
+			if err != nil {
+				return err
+			}
+			if !right {
+				wrong++
+			}
+			continue
+		}
 		results, err := filecheck.Path(c.Ctx, path, func(text string) { c.Msg.Status("%s", text) })
 		c.Msg.Clear()
 		if err != nil {
@@ -42,5 +59,69 @@ func printCheck(c *cli.Command, r filecheck.Statement) error {
 		text = fmt.Sprintf("%s: wrong: %s: %s", r.File, r.Fault, r.Cure)
 	}
 	_, err := fmt.Fprintln(c.Out, text)
+	return err
+}
+
+// tableEndings are the ends of names of tables; a run and a model have others.
+var tableEndings = []string{".csv", ".tsv", ".txt", ".dat", ".jsonl", ".ndjson", ".gz", ".parquet", ".arrow", ".feather", ".npy", ".npz"}
+
+func isTable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && slices.ContainsFunc(tableEndings, func(end string) bool { return strings.HasSuffix(strings.ToLower(path), end) })
+}
+
+// checkTable prints all faults of a table and the fit that reads it, and reports whether a fit needs no options.
+func checkTable(c *cli.Command, path string) (bool, error) {
+	o := dataset.Options{Formats: flags.Formats()}
+	faults, options, err := dataset.Survey(path, o)
+	line := flags.Line([]string{"gpfit", "fit", path}, options)
+	var all []string
+	for _, f := range faults {
+		all = append(all, strings.TrimPrefix(f.Error(), path+": "))
+	}
+	if err != nil {
+		all, line = append(all, strings.TrimPrefix(err.Error(), path+": ")), ""
+	}
+	if c.Output.JSON {
+		return all == nil, json.NewEncoder(c.Out).Encode(tableCheck{"check", 1, path, "table", all == nil, all, line})
+	}
+	for _, text := range all {
+		if _, err := fmt.Fprintf(c.Out, "%s: wrong: %s\n", path, text); err != nil {
+			return false, err
+		}
+	}
+	text := "a fit reads it: " + line
+	switch {
+	case line == "":
+		text = "no options read it: change the table"
+	case all == nil:
+		text = "ok: " + text
+	}
+	_, err = fmt.Fprintf(c.Out, "%s: %s\n", path, text)
+	return all == nil, err
+}
+
+// tableCheck says what is wrong with a table, and which fit reads it.
+type tableCheck struct {
+	Type          string   `json:"type"`
+	SchemaVersion int      `json:"schema_version"`
+	File          string   `json:"file"`
+	Kind          string   `json:"kind"`
+	OK            bool     `json:"ok"`
+	Faults        []string `json:"faults,omitempty"`
+	Command       string   `json:"command,omitempty"`
+}
+
+// withCommand adds to an error in a table the command that reads it, if options can.
+func withCommand(c *cli.Command, path string, err error) error {
+	e, ok := errors.AsType[*table.Error](err)
+	if !ok || !table.IsTableError(err) || !isTable(path) || c.Data.Mask != "" {
+		return err
+	}
+	o := c.Data
+	o.Formats = flags.Formats()
+	if _, options, other := dataset.Survey(path, o); other == nil {
+		e.Msg += "; for all columns: " + c.CommandLine([]string{"gpfit", "fit", path}, nil, options)
+	}
 	return err
 }

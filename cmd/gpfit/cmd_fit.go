@@ -101,7 +101,7 @@ func runFit(c *cli.Command) error {
 	}
 	job, err := c.OpenJob(path, opts, events, false)
 	if err != nil {
-		return err
+		return withCommand(c, path, err)
 	}
 	defer job.Close()
 	if stages := job.Expected(); stages != nil {

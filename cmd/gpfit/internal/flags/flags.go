@@ -181,6 +181,19 @@ func (o *Set) CommandLine(command []string, without []string, more map[string]st
 	for _, name := range slices.Sorted(maps.Keys(more)) {
 		add(name, more[name])
 	}
+	return shellLine(line)
+}
+
+// Line returns a command with its arguments and options, as one writes it in a shell.
+func Line(command []string, options map[string]string) string {
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		command = append(command, "--"+name, options[name])
+	}
+	return shellLine(command)
+}
+
+// shellLine quotes words where a shell needs it and joins them.
+func shellLine(line []string) string {
 	for i, word := range line {
 		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%") != "" {
 			line[i] = textform.ShellQuote(word)

@@ -1,0 +1,76 @@
+package table
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gpfit/internal/testcheck"
+	"gpfit/table/feature"
+)
+
+const faulty = "id,a,b,c,rare,y\nr1,1,x,NA,,1\nr2,2,3,none,,2\nr3,,y,-,,3.5\nr4,four,4,u,,4\nr5,5,x,none,1,5\nr6,5,x,u,,6\nr7,1,x,u,,6\nr8,1,x,u,,6\n"
+
+// TestSurvey checks that a survey finds each fault with its rows, and options that accept them.
+func TestSurvey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv")
+	testcheck.Do(t, os.WriteFile(path, []byte(faulty), 0o600))
+	faults, fixed, err := Survey(path, Options{Columns: &feature.Rules{}})
+	testcheck.Do(t, err)
+	type short struct {
+		Column, Cure string
+		Line, Count  int
+		Gap          bool
+	}
+	var got []short
+	for _, f := range faults {
+		got = append(got, short{f.First.ColumnName, f.cure, f.First.Line, f.Count, f.Gap})
+	}
+	want := []short{{"id", "exclude", 1, 1, false}, {"a", "missing", 4, 1, true}, {"a", "categories", 5, 1, false},
+		{"b", "categories", 3, 2, false}, {"c", "missing", 2, 4, true}, {"rare", "exclude", 2, 7, true}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"id", "rare"}, fixed.Exclude); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, fixed.Columns.Categories); diff != "" || fixed.Missing != MissingDrop {
+		t.Error(diff, fixed.Missing)
+	}
+	if got, err := Read(path, fixed); err != nil || got.N != 4 {
+		t.Errorf("the options read %v, %v", got, err)
+	}
+	testcheck.Do(t, os.WriteFile(path, []byte("a,word\n1,x\n2,y\n3,x\n4,x\n"), 0o600))
+	if _, fixed, err := Survey(path, Options{}); err != nil || fixed.Target != "a" {
+		t.Errorf("with a last column of texts the target is %q, %v", fixed.Target, err)
+	}
+}
+
+// TestMissingWordsAsCategories checks that a column that is named in categories has the words none, NA and - as categories,
+// that a model reads them so, and that other columns do not.
+func TestMissingWordsAsCategories(t *testing.T) {
+	text := "c,y\nNA,1\n-,2\nnone,3\nu,4\nu,5\n"
+	got, err := readKinds(text, feature.Rules{Categories: []string{"c"}}, nil)
+	testcheck.Do(t, err)
+	want := []string{"-", "NA", "none", "u"}
+	if diff := cmp.Diff(want, got.Encoding.Columns[0].Categories); diff != "" {
+		t.Fatal(diff)
+	}
+	if diff := cmp.Diff([]float64{0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 1}, got.X); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := readKinds(text, feature.Rules{}, nil); err == nil || !strings.Contains(err.Error(), "missing value") {
+		t.Errorf("without the option: %v", err)
+	}
+	rows, err := ReadFrom(strings.NewReader("c\nnone\n-\n"), "T", Options{NoTarget: true, Encoding: func(int) ([]feature.Coding, error) { return got.Encoding.Columns, nil }})
+	testcheck.Do(t, err)
+	if diff := cmp.Diff([]float64{0, 0, 1, 0, 1, 0, 0, 0}, rows.X); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := readKinds("c,y\n,1\nu,2\nu,3\n", feature.Rules{Categories: []string{"c"}}, nil); err == nil {
+		t.Error("an empty cell is a category")
+	}
+}
