@@ -46,7 +46,7 @@ func Survey(path string, opts Options) (faults []Fault, fixed Options, err error
 		if err != nil {
 			return faults, fixed, err
 		}
-		found, err := r.survey()
+		found, err := r.survey(opts.Columns)
 		r.Close()
 		if pass == 0 {
 			faults = found
@@ -62,8 +62,9 @@ func Survey(path string, opts Options) (faults []Fault, fixed Options, err error
 	return faults, fixed, err
 }
 
-// survey reads all rows and returns what is wrong with each column.
-func (r *Reader) survey() ([]Fault, error) {
+// survey reads all rows and returns what is wrong with each column. What the rules asked do not name as categories may not
+// identify rows.
+func (r *Reader) survey(asked *feature.Rules) ([]Fault, error) {
 	t, found := r.newTable(), map[[2]int]*Fault{}
 	note := func(c int, gap bool, e func() *Error) {
 		key := [2]int{c, 0}
@@ -107,6 +108,9 @@ func (r *Reader) survey() ([]Fault, error) {
 			rows := r.rows
 			if gap := found[[2]int{c, 1}]; gap != nil {
 				rows -= gap.Count
+			}
+			if asked == nil || !slices.Contains(asked.Categories, r.specOf(c)) {
+				l.asked = ""
 			}
 			if msg := l.identifies(len(l.labels), rows); msg != "" {
 				found[[2]int{c, 0}] = &Fault{First: r.src.begun().headError(c, msg), Count: 1, index: c, cure: "exclude"}
@@ -173,9 +177,13 @@ func (r *Reader) repair(faults []Fault, o *Options) bool {
 	return changed
 }
 
-// lastNumber returns the last feature of numbers without faults other than gaps, -1 if there is none.
+// lastNumber returns the last feature of numbers that has a name and no faults other than gaps, -1 if there is none.
 func (r *Reader) lastNumber(faults []Fault) int {
+	blank := r.src.begun().blank
 	for i, c := range slices.Backward(r.sel.features) {
+		if c < len(blank) && blank[c] {
+			continue
+		}
 		l, ok := r.cells[i].(*learnedCells)
 		if ok && l.kind == feature.Number && !slices.ContainsFunc(faults, func(f Fault) bool { return f.index == c && f.cure != "missing" }) {
 			return c

@@ -13,7 +13,7 @@ import (
 // of a fit has the same command.
 func TestCheckTable(t *testing.T) {
 	t.Chdir(t.TempDir())
-	testcheck.Do(t, os.WriteFile("t.csv", []byte("id,a,b,y\nr1,1,x,1\nr2,2,3,2\nr3,,y,3.5\nr4,four,4,4\nr5,5,x,5\nr6,5,x,6\nr7,1,x,6\nr8,1,x,6\n"), 0o600))
+	testcheck.Do(t, os.WriteFile("t.csv", []byte("id,a,b,y\nr1,1,x,1\nr2,2,3,2\nr3,,y,3.5\nr4,four,4,4\nr5,5,x,5\nr6,5,x,6\nr7,1,x,6\nr8,1,x,6\nr9,1,x,6\n"), 0o600))
 	code, stdout, _ := runLine(t, "check", "t.csv")
 	_, command, found := strings.Cut(stdout, "a fit reads it: gpfit ")
 	if code != exit.Data || !found || strings.Count(stdout, "wrong: ") != 4 {
