@@ -12,7 +12,7 @@ import (
 	"gpfit/table/feature"
 )
 
-// Fault is what is wrong with a column of a training table.
+// Fault describes a mistake in a column of a training table.
 type Fault struct {
 	First *Error // its first cell, or the column
 	Count int    // of the rows
@@ -62,7 +62,7 @@ func Survey(path string, opts Options) (faults []Fault, fixed Options, err error
 	return faults, fixed, err
 }
 
-// survey reads all rows and returns what is wrong with each column. What the rules asked do not name as categories may not
+// survey reads all rows and returns the faults of each column. Columns that the rules asked do not name as categories may not
 // identify rows.
 func (r *Reader) survey(asked *feature.Rules) ([]Fault, error) {
 	t, found := r.newTable(), map[[2]int]*Fault{}

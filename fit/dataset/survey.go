@@ -7,7 +7,7 @@ import (
 )
 
 // Survey returns all faults of the table at path, and the options by name, as texts, with which [Read] accepts it; see
-// [table.Survey]. err is what no option mends.
+// [table.Survey]. err is for faults that no option mends.
 func Survey(path string, o Options) (faults []table.Fault, options map[string]string, err error) {
 	faults, fixed, err := table.Survey(path, o.columns(path))
 	options = map[string]string{}
