@@ -1,10 +1,13 @@
 package batch
 
 import (
+	"cmp"
+
 	"gpfit/batch/rundir"
 	"gpfit/device"
 	"gpfit/device/pool"
 	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 )
 
 // Estimate holds the memory, operations and time that a job is expected to need.
@@ -13,16 +16,15 @@ type Estimate struct {
 	device.Plan
 	// Device is the device of the plan, "" if there is none.
 	Device string
-	// Seconds is the expected time, 0 if unknown.
-	Seconds float64
+	// Operations and Seconds are the work and the time that are expected, 0 if unknown.
+	Operations, Seconds float64
 	// Model is the model of accelerator that the estimate assumes because this machine
 	// has none of the job's kind; empty if the estimate is for a device of this machine.
 	Model string
 }
 
-// TypicalEvaluations is the number of evaluations with gradient that an estimate
-// assumes for one start of the optimizer.
-const TypicalEvaluations = 40
+// typicalEvaluations is the number of evaluations with gradient of one start, for jobs of earlier versions.
+const typicalEvaluations = 40
 
 // demand is a job's demand of devices, with the job.
 type demand struct {
@@ -33,7 +35,7 @@ type demand struct {
 func newDemand(j PlannedJob) demand {
 	d := demand{job: j, Demand: pool.Demand{
 		Rows: j.N, Columns: j.D, Device: value(j.Options.Device), Method: value(j.Options.Method), Fallback: value(j.Options.Fallback), Threads: value(j.Options.Threads),
-		Memory: int64(value(j.Options.Memory)), Avoid: map[string]bool{}, Evaluations: TypicalEvaluations * float64(1+value(j.Options.Restarts)),
+		Memory: int64(value(j.Options.Memory)), Avoid: map[string]bool{}, Evaluations: cmp.Or(j.Evaluations, typicalEvaluations*float64(1+value(j.Options.Restarts))),
 	}}
 	if j.N > 0 {
 		d.Workload = workload(j)
@@ -61,13 +63,8 @@ func estimate(d *demand, b device.Backend) Estimate {
 		return e
 	}
 	e.Device, e.Plan = b.Info().Name, d.Plan(b)
-	if e.FlopRate == 0 {
-		// The rate is a rough guess: small matrices do not reach it.
-		w := d.Workload
-		w.N = max(d.Rows, 2000)
-		e.FlopRate = b.Plan(w).FlopRate
-	}
-	e.Seconds = e.GradientTime().Seconds() * d.Evaluations
+	e.Operations = e.FlopsGradient * d.Evaluations
+	e.Seconds = tuning.Beginning.Seconds() + d.GradientTime(b)*d.Evaluations
 	return e
 }
 

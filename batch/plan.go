@@ -19,6 +19,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/pool"
 	"gpfit/device/queue"
+	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
 	"gpfit/internal/atomicfile"
@@ -93,7 +94,7 @@ func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 		if size.err == nil {
 			wrong.fine = append(wrong.fine, j)
 		}
-		if job.N, job.D, job.Structure = size.n, size.d, size.structure; size.err != nil && o.OnWarning != nil {
+		if job.N, job.D, job.Evaluations, job.Structure = size.n, size.d, size.evaluations, size.structure; size.err != nil && o.OnWarning != nil {
 			// Only this job fails, when it runs.
 			o.OnWarning(j.ID + ": will fail: " + textform.FirstLine(size.err.Error()))
 		}
@@ -138,14 +139,17 @@ type sizer struct {
 	load  *loader
 	found device.Found
 	known map[string]jobSize
+	// host plans jobs; nil before the first.
+	host device.Backend
 }
 
 // jobSize holds the numbers of training rows n and columns d, or the reason why
 // the job cannot be fitted.
 type jobSize struct {
-	n, d      int
-	structure *rundir.Structure
-	err       error
+	n, d        int
+	evaluations float64
+	structure   *rundir.Structure
+	err         error
 }
 
 func (s *sizer) of(ctx context.Context, j spec.JobSpec) jobSize {
@@ -166,9 +170,29 @@ func (s *sizer) of(ctx context.Context, j spec.JobSpec) jobSize {
 	job, err := s.load.prepare(j, problem.Events{}, nil)
 	if size.err = err; err == nil {
 		size.n, size.d, size.structure = job.N(), job.D(), s.structure(ctx, j, job)
+		size.evaluations = s.evaluations(ctx, job)
 	}
 	s.known[string(text)] = size
 	return size
+}
+
+// evaluations returns how many values with gradient of all rows cost as much as a fit, 0 if that is unknown.
+func (s *sizer) evaluations(ctx context.Context, job *tuning.Job) (sum float64) {
+	if s.host == nil {
+		b, _, err := s.found.Open(ctx, device.Request{Device: s.found.Host(), Options: device.Options{Threads: 1}})
+		if err != nil {
+			return 0
+		}
+		s.host = b[0]
+	}
+	one := job.GradientTime(s.host).Seconds()
+	if !(one > 0) {
+		return 0
+	}
+	for _, part := range fit.Expect(job, s.host) {
+		sum += part.Seconds / one
+	}
+	return math.Round(100*sum) / 100
 }
 
 // structure returns the cheapest method for a job on the host, nil if that is the dense one. A fit that chooses its kernel leaves

@@ -2,6 +2,7 @@ package device
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -47,6 +48,18 @@ func (p Plan) GradientTime() time.Duration {
 		return 0
 	}
 	return time.Duration(p.FlopsGradient / p.FlopRate * float64(time.Second))
+}
+
+// GradientTime returns the estimated time of one value with gradient on b, 0 if unknown. Plans of few rows have no rate: they spend
+// their time on n² numbers and on the graph, too.
+func GradientTime(b Backend, w Workload) time.Duration {
+	p := b.Plan(w)
+	if p.FlopRate == 0 {
+		const fast = 2000 // rows from which plans have a rate
+		n := math.Cbrt(p.FlopsGradient)
+		p.FlopRate, p.FlopsGradient = b.Plan(Workload{N: fast, D: w.D}).FlopRate, p.FlopsGradient+100*n*n+8e6
+	}
+	return p.GradientTime()
 }
 
 // With returns the plan with further needs.

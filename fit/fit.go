@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/internal/auto"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt/journal"
@@ -59,6 +60,15 @@ func Tune(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outc
 	}
 	out.close, out.journal, out.began = finish, log, began
 	return out, err
+}
+
+// Expect returns what each model of a fit of j is expected to take on b: one, or each that a choice tries and the chosen one.
+// Cross-validation, draws, robust fits and transforms come besides.
+func Expect(j *tuning.Job, b device.Backend) []tuning.Part {
+	if j.Options.Auto() {
+		return auto.Forecast(j, b)
+	}
+	return []tuning.Part{j.Forecast(b, j.Expected())}
 }
 
 // Prepare checks data and options and returns the job. Errors: [*problem.DataError],

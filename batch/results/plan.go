@@ -38,16 +38,12 @@ func writePlanTable(out io.Writer, estimates []batch.Estimate, all batch.Forecas
 	t := fields.Table{Heads: fields.Numbers("job", "n", "d", "device", "threads", "memory", "operations", "estimated time")}
 	seconds, operations, biggest, model := 0.0, 0.0, int64(0), ""
 	for _, e := range estimates {
-		starts := 1.0
-		if e.Job.Options.Restarts != nil {
-			starts += float64(*e.Job.Options.Restarts)
-		}
-		ops, bytes := e.FlopsGradient*batch.TypicalEvaluations*starts, e.HostBytes()+e.DeviceBytes()
+		ops, bytes := e.Operations, e.HostBytes()+e.DeviceBytes()
 		t.Add(e.Job.ID, fmt.Sprint(e.Job.N), fmt.Sprint(e.Job.D), placeOf(e), fmt.Sprint(*e.Job.Options.Threads), device.FormatBytes(bytes), fmt.Sprintf("%.2g", ops), duration(e.Seconds))
 		seconds, operations, biggest, model = seconds+e.Seconds, operations+ops, max(biggest, bytes), cmp.Or(model, e.Model)
 	}
-	_, err := fmt.Fprintf(out, "%s\n%d jobs, %.2g operations, at most %s for one job, %s one after another;\nthe estimates assume %d evaluations for each start; below 1,000 rows the times are too low\n",
-		t.Text(), len(estimates), operations, device.FormatBytes(biggest), duration(seconds), batch.TypicalEvaluations)
+	_, err := fmt.Fprintf(out, "%s\n%d jobs, %.2g operations, at most %s for one job, %s one after another\n",
+		t.Text(), len(estimates), operations, device.FormatBytes(biggest), duration(seconds))
 	if all.OnAccelerators > 0 {
 		_, err = fmt.Fprintf(out, "side by side, %d jobs are expected on accelerators and %d on %s, %s in all\n",
 			all.OnAccelerators, all.OnCores, textform.Counted(all.Cores, "core"), duration(all.Seconds))
@@ -71,5 +67,9 @@ func duration(seconds float64) string {
 	if seconds == 0 {
 		return "-"
 	}
-	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond).String()
+	unit := 100 * time.Millisecond
+	if seconds < 1 {
+		unit = time.Millisecond
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(unit).String()
 }

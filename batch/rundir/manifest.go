@@ -52,6 +52,8 @@ type PlannedJob struct {
 	// N and D are the numbers of training rows and columns, 0 if the data cannot be fitted.
 	N int `json:"n"`
 	D int `json:"d"`
+	// Evaluations is how many values with gradient over all rows are expected to cost as much as the fit; 0 if unknown.
+	Evaluations float64 `json:"evaluations,omitempty"`
 	// Structure is the cost of the job on the host if another method than dense was chosen for its rows.
 	Structure *Structure `json:"structure,omitempty"`
 }

@@ -94,7 +94,7 @@ func runFit(c *cli.Command) error {
 	opts, events := c.Fit, c.Events()
 	opts.From, events.OnDraw = from, tellDraws(c.Msg)
 	if c.Run.Dry {
-		return plan(c, opts)
+		return plan(c, opts, true)
 	}
 	if err := checkFiles(c, path); err != nil {
 		return err
@@ -226,7 +226,7 @@ func finishFit(c *cli.Command, job *cli.OpenJob, o *fit.Outcome, fitErr error) e
 func runNLML(c *cli.Command) error {
 	path := c.Args[0]
 	if c.Run.Dry {
-		return plan(c, c.Fit)
+		return plan(c, c.Fit, false)
 	}
 	if err := c.CheckOutputs(c.Inputs(path), cli.Destination("graph", c.Output.Graph)); err != nil {
 		return err

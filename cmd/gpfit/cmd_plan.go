@@ -11,6 +11,7 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
+	"gpfit/method/mpi"
 )
 
 // planView says which methods can compute a job, and the cost of a value with gradient.
@@ -23,6 +24,10 @@ type planView struct {
 	DistinctRows  int          `json:"distinct_rows"`
 	Reading       string       `json:"-"`
 	Methods       []planMethod `json:"methods"`
+	// Fit is what each model of the fit takes on the chosen method and its kernel's, and Seconds is their sum. Total is its text.
+	Fit     []tuning.Part `json:"fit,omitempty"`
+	Seconds float64       `json:"seconds,omitempty"`
+	Total   string        `json:"-"`
 }
 
 // planMethod is a method on a device.
@@ -44,8 +49,9 @@ type planMethod struct {
 // Text returns the plan as text for people.
 func (v *planView) Text() string { return view("plan", v) }
 
-// plan reports which methods can compute a job, and computes nothing.
-func plan(c *cli.Command, opts problem.Options) error {
+// plan reports which methods can compute a job, and what a whole fit is expected to take. It computes nothing.
+func plan(c *cli.Command, opts problem.Options, whole bool) error {
+	mpi.Describe(nil) // its plan depends on the libraries
 	data, err := c.Table(c.Args[0])
 	if err != nil {
 		return err
@@ -76,8 +82,9 @@ func plan(c *cli.Command, opts problem.Options) error {
 		}
 		if one.Plan.N > 0 {
 			one.Plan = tuning.WholePlan(job, one.Plan, info)
-			m.Bytes, m.Operations, m.Seconds = one.Plan.HostBytes()+one.Plan.DeviceBytes(), one.Plan.FlopsGradient, one.Plan.GradientTime().Seconds()
-			m.Time = shortly(one.Plan.GradientTime())
+			took := device.GradientTime(one.Backends[0], w)
+			m.Bytes, m.Operations, m.Seconds = one.Plan.HostBytes()+one.Plan.DeviceBytes(), one.Plan.FlopsGradient, took.Seconds()
+			m.Time = shortly(took)
 			if memory, ok := errors.AsType[*device.MemoryError](device.Room(one.Backends[0], one.Plan)); ok {
 				m.Reason = "too large: " + device.FormatBytes(memory.Free) + " are free"
 			}
@@ -86,6 +93,15 @@ func plan(c *cli.Command, opts problem.Options) error {
 			m.Reason = one.Err.Error()
 		}
 		v.Methods = append(v.Methods, m)
+	}
+	if whole {
+		v.Fit = fit.Expect(job, opened.Backends[0])
+	}
+	for _, part := range v.Fit {
+		v.Seconds += part.Seconds
+	}
+	if v.Seconds > 0 {
+		v.Total = shortly(tuning.Beginning + time.Duration(v.Seconds*float64(time.Second)))
 	}
 	return c.Report(v)
 }

@@ -11,6 +11,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/device"
+	"gpfit/fit/tuning"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )
@@ -67,7 +68,7 @@ var viewFiles embed.FS
 
 // views are the texts of results as templates.
 var views = template.Must(template.New("").Funcs(template.FuncMap{
-	"bytes": device.FormatBytes, "join": strings.Join, "minus": func(v float64) float64 { return -v },
+	"bytes": device.FormatBytes, "part": func(p tuning.Part) string { return shortly(p.Time()) }, "join": strings.Join, "minus": func(v float64) float64 { return -v },
 	"number": func(v *float64) float64 { return *v }, "optional": textform.Optional[float64],
 }).ParseFS(viewFiles, "views/*.txt"))
 

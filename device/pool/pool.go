@@ -170,18 +170,20 @@ const launches = 1e-3
 
 // expected is roughly how many seconds a job takes on a backend of a side, for the choice between the sides before a job is
 // measured.
-func (d *Demand) expected(p device.Plan, s queue.Side, b device.Backend) float64 {
-	one, n := p.GradientTime().Seconds(), float64(d.Rows)
+func (d *Demand) expected(s queue.Side, b device.Backend) float64 {
+	one := d.GradientTime(b)
 	if s == queue.Cards {
 		one = max(one, launches)
-	} else if p.FlopRate == 0 {
-		const fast = 2000 // rows from which plans have a rate
-		w := d.Workload
-		w.N = fast
-		// Besides their operations, small jobs spend time on n² and on their graph.
-		one = (p.FlopsGradient + 200*n*n + 1e7) / b.Plan(w).FlopRate
 	}
 	return one * d.Evaluations
+}
+
+// GradientTime returns the seconds of one value with gradient on a backend, 0 if unknown.
+func (d *Demand) GradientTime(b device.Backend) float64 {
+	if p := d.Plan(b); d.Structured != nil && b.Info().Host {
+		return p.GradientTime().Seconds()
+	}
+	return device.GradientTime(b, d.Workload).Seconds()
 }
 
 // New returns the pool of this machine.
@@ -303,7 +305,7 @@ func (p *Pool) Load(d *Demand) queue.Load {
 		at := d.Key(names[queue.Cores])
 		if b, err := p.Take(context.Background(), at); err == nil {
 			if plan := d.plan(b); p.limits(d, plan) == nil {
-				w.Planned[queue.Cores] = d.expected(plan, queue.Cores, b)
+				w.Planned[queue.Cores] = d.expected(queue.Cores, b)
 			}
 			w.Share[queue.Cores] = float64(min(d.threads(), p.Cores)) / float64(p.Cores)
 			p.Give(at, b)
@@ -319,7 +321,7 @@ func (p *Pool) Load(d *Demand) queue.Load {
 			continue
 		}
 		alive++
-		w.Planned[queue.Cards] = min(w.Planned[queue.Cards], d.expected(plan, queue.Cards, b))
+		w.Planned[queue.Cards] = min(w.Planned[queue.Cards], d.expected(queue.Cards, b))
 		w.Share[queue.Cards] = 1 / float64(device.Lanes(device.DenseSize(plan, plan.N)))
 		if p.jobsPerDevice > 0 {
 			w.Share[queue.Cards] = 1 / float64(p.jobsPerDevice)

@@ -53,7 +53,9 @@ func (j *Job) With(change func(p *problem.Prepared)) *Job {
 
 // Expected returns the stages of a fit and about how many values each takes.
 func (j *Job) Expected() []hyperopt.Expectation {
-	return hyperopt.Expected(j.Options.Settings, j.N(), j.Params.NumFree())
+	settings := j.Options.Settings
+	settings.Restarts = j.Restarts()
+	return hyperopt.Expected(settings, j.N(), j.Params.NumFree())
 }
 
 // Workload returns what decides about devices and methods for the job: the evaluations of all rows, or

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"gpfit/device"
 	"gpfit/device/part"
@@ -62,6 +63,7 @@ func Describe(drivers []device.Driver) string {
 		return err.Error()
 	}
 	text := l.Version + "; " + engine.Describe(l)
+	reference.Store(engine.Slow(l))
 	for _, d := range drivers {
 		joining, ok := d.(part.Joining)
 		if !ok || !slices.ContainsFunc(d.Probe(context.Background()), func(f device.Finding) bool { return f.Usable }) {
@@ -98,6 +100,11 @@ func (b backend) Info() device.Info {
 
 func (b backend) ranks() int { return b.shape.Rows * b.shape.Cols }
 
+// reference says that [Describe] found the reference BLAS, whose rate is the share referenceRate of another's.
+var reference atomic.Bool
+
+const referenceRate = 0.1
+
 // efficiency is the rate of a rank as a share of the rate of the method dense on its threads. Messages take time besides.
 const efficiency = 0.6
 
@@ -108,6 +115,9 @@ func (b backend) Plan(w device.Workload) device.Plan {
 	if d, ok := b.Host.(device.DenseDevice); ok {
 		dense := d.Plan(w.N, w.D)
 		rate = efficiency * float64(b.ranks()) * dense.FlopRate
+		if g := opened.Load(); g != nil && g.slow.Load() || g == nil && reference.Load() {
+			rate *= referenceRate
+		}
 		if b.ranks() == 1 {
 			bytes = max(bytes, dense.HostBytes())
 		}

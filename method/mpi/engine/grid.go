@@ -45,6 +45,12 @@ func Describe(l *message.Library) string {
 	return text
 }
 
+// Slow reports whether the products of a library of MPI are the reference BLAS's.
+func Slow(l *message.Library) bool {
+	s, err := openScaLAPACK(l)
+	return err == nil && s.Slow()
+}
+
 // Open opens the libraries and makes the grid, with the engine of a name, "" for the default. It is a collective call, on the thread of [message.World.Do].
 func Open(w *message.World, shape part.Shape, asked string) (*Grid, error) {
 	if !slices.Contains([]string{"", ScaLAPACK, ELPA}, asked) {

@@ -1,0 +1,52 @@
+package tuning
+
+import (
+	"time"
+
+	"gpfit/device"
+	"gpfit/hyperopt"
+)
+
+// Part is a part of a fit: the values of one model.
+type Part struct {
+	Kernel string `json:"kernel"`
+	// Rows is the largest number of rows, and Values is about how many values the part takes.
+	Rows   int `json:"rows"`
+	Values int `json:"values"`
+	// Seconds is the time of these, 0 if it is unknown.
+	Seconds float64 `json:"seconds,omitempty"`
+}
+
+// Time returns the seconds as a duration.
+func (p Part) Time() time.Duration { return time.Duration(p.Seconds * float64(time.Second)) }
+
+// Beginning is the time of a fit besides its values: it reads options, compiles the kernel and writes the model.
+const Beginning = 6 * time.Millisecond
+
+// GradientTime returns about how long a value with gradient of all rows of the job takes on b, 0 if unknown.
+func (j *Job) GradientTime(b device.Backend) time.Duration {
+	return device.GradientTime(j.backend(b), j.workload())
+}
+
+// valueShare is the mean cost of a value of a descent as a share of a value with gradient, which some do without.
+const valueShare = 0.75
+
+// Forecast returns what stages of a fit of the job are expected to take on b.
+func (j *Job) Forecast(b device.Backend, stages []hyperopt.Expectation) Part {
+	part, w, all := Part{Kernel: j.KernelText()}, j.workload(), j.GradientTime(b).Seconds()
+	for _, s := range stages {
+		one := all * float64(s.Rows) / float64(max(1, j.N()))
+		if b := j.backend(b); b.Capabilities().Method == device.DenseName {
+			w.N = s.Rows
+			one = device.GradientTime(b, w).Seconds()
+		}
+		part.Values, part.Rows = part.Values+s.Values, max(part.Rows, s.Rows)
+		part.Seconds += valueShare * float64(s.Values) * one
+	}
+	return part
+}
+
+// Descent returns the stage of a descent over all rows from the optimum of another model.
+func (j *Job) Descent() []hyperopt.Expectation {
+	return hyperopt.Expected(hyperopt.Settings{Coarse: hyperopt.CoarseOff}, j.N(), j.Params.NumFree())
+}
