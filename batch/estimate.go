@@ -64,7 +64,7 @@ func estimate(d *demand, b device.Backend) Estimate {
 	}
 	e.Device, e.Plan = b.Info().Name, d.Plan(b)
 	e.Operations = e.FlopsGradient * d.Evaluations
-	e.Seconds = tuning.Beginning.Seconds() + d.GradientTime(b)*d.Evaluations
+	e.Seconds = tuning.Beginning(d.Rows).Seconds() + d.GradientTime(b)*d.Evaluations
 	return e
 }
 

@@ -6,7 +6,7 @@ func runOptions() Entries {
 	both := in(batch, "resume")
 	return Entries{
 		{Name: "dry-run", Kind: Truth, Group: Running, Field: "Run.Dry", Places: scored,
-			Help: "print which methods can compute with the table and the kernel, with their memory and time, and compute nothing"},
+			Help: "print which methods can compute with the table and the kernel, with their memory and time, and what each model of a fit is expected to take, and compute nothing"},
 		{Name: "out", Kind: File, Group: Running, Field: "Output.Out", Places: batch, Placeholder: "DIRECTORY", Unset: "the name of SPEC with .run, in the current folder",
 			Help: "run directory"},
 		{Name: "dry-run", Kind: Truth, Group: Running, Field: "Run.Dry", Places: batch,

@@ -101,7 +101,7 @@ func plan(c *cli.Command, opts problem.Options, whole bool) error {
 		v.Seconds += part.Seconds
 	}
 	if v.Seconds > 0 {
-		v.Total = shortly(tuning.Beginning + time.Duration(v.Seconds*float64(time.Second)))
+		v.Total = shortly(tuning.Beginning(v.N) + time.Duration(v.Seconds*float64(time.Second)))
 	}
 	return c.Report(v)
 }

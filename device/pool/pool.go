@@ -180,6 +180,9 @@ func (d *Demand) expected(s queue.Side, b device.Backend) float64 {
 
 // GradientTime returns the seconds of one value with gradient on a backend, 0 if unknown.
 func (d *Demand) GradientTime(b device.Backend) float64 {
+	if d.Rows == 0 {
+		return 0 // the job fails when it reads its data
+	}
 	if p := d.Plan(b); d.Structured != nil && b.Info().Host {
 		return p.GradientTime().Seconds()
 	}

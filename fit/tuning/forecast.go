@@ -20,8 +20,10 @@ type Part struct {
 // Time returns the seconds as a duration.
 func (p Part) Time() time.Duration { return time.Duration(p.Seconds * float64(time.Second)) }
 
-// Beginning is the time of a fit besides its values: it reads options, compiles the kernel and writes the model.
-const Beginning = 6 * time.Millisecond
+// Beginning is the time of a fit besides its values: it reads a table of some rows, compiles the kernel and writes the model.
+func Beginning(rows int) time.Duration {
+	return 6*time.Millisecond + time.Duration(rows)*2*time.Microsecond
+}
 
 // GradientTime returns about how long a value with gradient of all rows of the job takes on b, 0 if unknown.
 func (j *Job) GradientTime(b device.Backend) time.Duration {

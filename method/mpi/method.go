@@ -92,7 +92,7 @@ func (b backend) Info() device.Info {
 	if ranks := b.ranks(); ranks > 1 {
 		info.Description = fmt.Sprintf("%d ranks of MPI, each with a part of %s", ranks, info.Description)
 	}
-	if g := opened.Load(); g != nil && g.slow.Load() {
+	if opened.Load() != nil && slow() {
 		info.Description += ", with the reference BLAS, which takes many times as long as OpenBLAS"
 	}
 	return info
@@ -105,6 +105,14 @@ var reference atomic.Bool
 
 const referenceRate = 0.1
 
+// slow reports whether the reference BLAS computes the products, as far as that is known.
+func slow() bool {
+	if g := opened.Load(); g != nil {
+		return g.slow.Load()
+	}
+	return reference.Load()
+}
+
 // efficiency is the rate of a rank as a share of the rate of the method dense on its threads. Messages take time besides.
 const efficiency = 0.6
 
@@ -115,7 +123,7 @@ func (b backend) Plan(w device.Workload) device.Plan {
 	if d, ok := b.Host.(device.DenseDevice); ok {
 		dense := d.Plan(w.N, w.D)
 		rate = efficiency * float64(b.ranks()) * dense.FlopRate
-		if g := opened.Load(); g != nil && g.slow.Load() || g == nil && reference.Load() {
+		if slow() {
 			rate *= referenceRate
 		}
 		if b.ranks() == 1 {

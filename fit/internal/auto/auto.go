@@ -221,7 +221,7 @@ func (c *chooser) all() error {
 			return err
 		}
 	} else { // the other columns are often functions of this one
-		if err := c.try(fmt.Sprintf("%s + rbf(dims=%d)*periodic(dims=%[2]d)", c.best.Kernel, c.job.Sample.Columns[column]), mean, nil); err != nil {
+		if err := c.try(periodicSum(c.best.Kernel, c.job.Sample.Columns[column]), mean, nil); err != nil {
 			return err
 		}
 	}
@@ -297,6 +297,11 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 		c.add(m)
 	}
 	return err
+}
+
+// periodicSum adds a function of a column with a period to a kernel.
+func periodicSum(kernel string, column int) string {
+	return fmt.Sprintf("%s + rbf(dims=%d)*periodic(dims=%[2]d)", kernel, column)
 }
 
 // tooLarge reports whether a model's matrices of all rows exceed the free memory of a device.

@@ -1,7 +1,10 @@
 package auto
 
 import (
+	"slices"
+
 	"gpfit/device"
+	"gpfit/fit/internal/spectrum"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
@@ -21,16 +24,21 @@ func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
 		forecastSeries(c, add)
 		return out
 	}
-	add(singles[0], mean, func(of *tuning.Job) []hyperopt.Expectation {
+	alone := func(of *tuning.Job) []hyperopt.Expectation {
 		return hyperopt.Expected(of.Options.Settings, of.N(), of.Params.NumFree())
-	})
+	}
+	add(singles[0], mean, alone)
 	for _, kernel := range append(singles[1:len(singles):len(singles)], singles[0]+" + "+rough, isotropic) {
 		add(kernel, mean, descent)
 	}
-	if d := c.sample.D(); d == 1 {
-		add(seriesKernels[0], mean, descent)
-	} else if d <= mostAdditive {
+	d := c.sample.D()
+	if column := spectrum.PeriodicColumn(job.Sample.Points, job.Sample.Targets); column >= 0 {
+		add(periodicSum(singles[2], job.Sample.Columns[column]), mean, alone)
+	} else if d > 1 && d <= mostAdditive {
 		add(singles[0]+" + "+additives[0], mean, descent)
+	}
+	if d == 1 {
+		add(seriesKernels[0], mean, descent)
 	}
 	if linear, _, _ := problem.LinearMean(job.Options, c.sample); linear != "" {
 		add(singles[0], linear, descent)
@@ -49,15 +57,17 @@ func forecastSeries(c *chooser, add func(kernel, mean string, stages func(*tunin
 			return []hyperopt.Expectation{{Rows: of.N(), Values: values}}
 		}
 	}
-	mean, kernels := problem.DefaultMean, seriesKernels
-	if c.sample = lastRows(c, windowRows); c.sample != c.job.Sample {
-		for _, kernel := range append(kernels[:len(kernels):len(kernels)], seriesKernels[0]+" + "+slow[1], seriesKernels[0]+" + "+wave) {
-			add(kernel, mean, most(windowValues))
+	mean, middle := problem.DefaultMean, seriesKernels[len(seriesKernels)/2]
+	sums := []string{middle + " + " + slow[1], middle + " + " + wave}
+	c.sample = lastRows(c, windowRows)
+	for _, kernel := range slices.Concat(seriesKernels, sums) {
+		add(kernel, mean, most(windowValues))
+	}
+	if c.sample != c.job.Sample {
+		c.sample = c.job.Sample
+		for _, kernel := range sums {
+			add(kernel, mean, most(seriesValues))
 		}
-		c.sample, kernels = c.job.Sample, kernels[:onAllRows]
 	}
-	for _, kernel := range kernels {
-		add(kernel, mean, most(seriesValues))
-	}
-	add(kernels[0], mean, (*tuning.Job).Expected)
+	add(sums[1], mean, (*tuning.Job).Descent)
 }

@@ -1,0 +1,47 @@
+package fit
+
+import (
+	"math"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
+	"gpfit/internal/testcheck"
+)
+
+// TestExpect checks that the plan of a fit counts about the values of a fit that is then made, with the restarts that few rows have
+// by default, and that a choice has a part for each model.
+func TestExpect(t *testing.T) {
+	host := onCPU()
+	for _, n := range []int{60, 400} {
+		d := problem.Data{N: n, D: 2, X: make([]float64, 2*n), Y: make([]float64, n)}
+		for i := range n {
+			d.X[2*i], d.X[2*i+1] = math.Mod(float64(i)*0.618, 1), math.Mod(float64(i)*0.414, 1)
+			d.Y[i] = math.Sin(7*d.X[2*i]) + d.X[2*i+1] + 0.1*math.Sin(float64(i*i))
+		}
+		for _, kernel := range []string{"rbf", problem.AutoKernel} {
+			job := testcheck.Get(Prepare(d, problem.Options{Kernel: kernel}, problem.Events{}))(t)
+			planned, seconds := 0, 0.
+			parts := Expect(job, host)
+			for _, part := range parts {
+				planned, seconds = planned+part.Values, seconds+part.Seconds
+			}
+			if (len(parts) > 4) != (kernel == problem.AutoKernel) || seconds <= 0 {
+				t.Errorf("%d rows, %s: %+v", n, kernel, parts)
+			}
+			out := testcheck.Get(Tune(t.Context(), job, host))(t)
+			if made := out.Report.Evaluations.Value; planned < made/3 || planned > 3*made {
+				t.Errorf("%d rows, %s: planned %d values, made %d", n, kernel, planned, made)
+			}
+			out.Close()
+		}
+	}
+	if few, many := tuning.Beginning(50), tuning.Beginning(100_000); few >= many {
+		t.Errorf("%v, %v", few, many)
+	}
+	w := device.Workload{N: 100, D: 2}
+	if small := device.GradientTime(host, w).Seconds(); small < 1e6/host.Plan(device.Workload{N: 2000, D: 2}).FlopRate {
+		t.Errorf("a value of 100 rows takes %g s", small)
+	}
+}
