@@ -33,7 +33,7 @@ kernels:
 	if err != nil || len(all) != 3 {
 		t.Fatal(err)
 	}
-	host, gpu, loo := all[0], all[1], all[2] // one restart; the others have those of few rows
+	host, gpu, loo := all[0], all[1], all[2]
 	each := func(e Estimate) float64 { return (e.Seconds - tuning.Beginning(200).Seconds()) / e.Job.Evaluations }
 	if host.Model != "" || host.DeviceBytes() != 0 || host.Seconds <= 0 {
 		t.Errorf("host %+v", host)

@@ -170,14 +170,14 @@ func (s *sizer) of(ctx context.Context, j spec.JobSpec) jobSize {
 	job, err := s.load.prepare(j, problem.Events{}, nil)
 	if size.err = err; err == nil {
 		size.n, size.d, size.structure = job.N(), job.D(), s.structure(ctx, j, job)
-		size.evaluations = s.evaluations(ctx, job)
+		size.evaluations = s.evaluations(ctx, PlannedJob{JobSpec: j, N: size.n, D: size.d, Structure: size.structure}, job)
 	}
 	s.known[string(text)] = size
 	return size
 }
 
 // evaluations returns how many values with gradient of all rows cost as much as a fit, 0 if that is unknown.
-func (s *sizer) evaluations(ctx context.Context, job *tuning.Job) (sum float64) {
+func (s *sizer) evaluations(ctx context.Context, j PlannedJob, job *tuning.Job) (sum float64) {
 	if s.host == nil {
 		b, _, err := s.found.Open(ctx, device.Request{Device: s.found.Host(), Options: device.Options{Threads: 1}})
 		if err != nil {
@@ -185,7 +185,8 @@ func (s *sizer) evaluations(ctx context.Context, job *tuning.Job) (sum float64) 
 		}
 		s.host = b[0]
 	}
-	one := job.GradientTime(s.host).Seconds()
+	d := newDemand(j)
+	one := d.GradientTime(s.host)
 	if !(one > 0) {
 		return 0
 	}

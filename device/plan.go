@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"gpfit/kernel"
 )
 
 // Plan is the memory and the work that a job needs, computed before any allocation.
@@ -51,15 +53,28 @@ func (p Plan) GradientTime() time.Duration {
 }
 
 // GradientTime returns the estimated time of one value with gradient on b, 0 if unknown. Plans of few rows have no rate: they spend
-// their time on n² numbers and on the graph, too.
+// their time on n² numbers and on the graph, too, and on sums more than in proportion to their terms.
 func GradientTime(b Backend, w Workload) time.Duration {
 	p := b.Plan(w)
 	if p.FlopRate == 0 {
 		const fast = 2000 // rows from which plans have a rate
 		n := math.Cbrt(p.FlopsGradient)
-		p.FlopRate, p.FlopsGradient = b.Plan(Workload{N: fast, D: w.D}).FlopRate, p.FlopsGradient+100*n*n+8e6
+		p.FlopRate, p.FlopsGradient = b.Plan(Workload{N: fast, D: w.D}).FlopRate, p.FlopsGradient+terms(w.Program)*terms(w.Program)*(100*n*n+8e6)
 	}
 	return p.GradientTime()
+}
+
+// terms returns the number of variances of a kernel, at least one.
+func terms(p *kernel.Program) float64 {
+	count := 0
+	if p != nil {
+		for _, param := range p.Params {
+			if param.Kind == kernel.Variance {
+				count++
+			}
+		}
+	}
+	return float64(max(1, count))
 }
 
 // With returns the plan with further needs.

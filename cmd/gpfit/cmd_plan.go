@@ -24,7 +24,7 @@ type planView struct {
 	DistinctRows  int          `json:"distinct_rows"`
 	Reading       string       `json:"-"`
 	Methods       []planMethod `json:"methods"`
-	// Fit is what each model of the fit takes on the chosen method and its kernel's, and Seconds is their sum. Total is its text.
+	// Fit is what each model of the fit takes by the method of its kernel. Seconds is their sum, and Total is its text.
 	Fit     []tuning.Part `json:"fit,omitempty"`
 	Seconds float64       `json:"seconds,omitempty"`
 	Total   string        `json:"-"`

@@ -22,7 +22,7 @@ func (p Part) Time() time.Duration { return time.Duration(p.Seconds * float64(ti
 
 // Beginning is the time of a fit besides its values: it reads a table of some rows, compiles the kernel and writes the model.
 func Beginning(rows int) time.Duration {
-	return 6*time.Millisecond + time.Duration(rows)*2*time.Microsecond
+	return 6*time.Millisecond + time.Duration(rows)*5*time.Microsecond
 }
 
 // GradientTime returns about how long a value with gradient of all rows of the job takes on b, 0 if unknown.

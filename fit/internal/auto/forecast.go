@@ -69,5 +69,5 @@ func forecastSeries(c *chooser, add func(kernel, mean string, stages func(*tunin
 			add(kernel, mean, most(seriesValues))
 		}
 	}
-	add(sums[1], mean, (*tuning.Job).Descent)
+	add(sums[1], mean, most(seriesValues))
 }
