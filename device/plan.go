@@ -59,7 +59,7 @@ func GradientTime(b Backend, w Workload) time.Duration {
 	if p.FlopRate == 0 {
 		const fast = 2000 // rows from which plans have a rate
 		n := math.Cbrt(p.FlopsGradient)
-		p.FlopRate, p.FlopsGradient = b.Plan(Workload{N: fast, D: w.D}).FlopRate, p.FlopsGradient+terms(w.Program)*terms(w.Program)*(100*n*n+8e6)
+		p.FlopRate, p.FlopsGradient = b.Plan(Workload{N: fast, D: w.D}).FlopRate, p.FlopsGradient+(2*terms(w.Program)-1)*(100*n*n+8e6)
 	}
 	return p.GradientTime()
 }

@@ -24,7 +24,7 @@ type planView struct {
 	DistinctRows  int          `json:"distinct_rows"`
 	Reading       string       `json:"-"`
 	Methods       []planMethod `json:"methods"`
-	// Fit is what each model of the fit takes by the method of its kernel. Seconds is their sum, and Total is its text.
+	// Fit has the models of the fit, and Seconds is the time of all of them.
 	Fit     []tuning.Part `json:"fit,omitempty"`
 	Seconds float64       `json:"seconds,omitempty"`
 	Total   string        `json:"-"`
@@ -97,11 +97,13 @@ func plan(c *cli.Command, opts problem.Options, whole bool) error {
 	if whole {
 		v.Fit = fit.Expect(job, opened.Backends[0])
 	}
+	var sum time.Duration
 	for _, part := range v.Fit {
-		v.Seconds += part.Seconds
+		sum += part.Time()
 	}
-	if v.Seconds > 0 {
-		v.Total = shortly(tuning.Beginning(v.N) + time.Duration(v.Seconds*float64(time.Second)))
+	if sum > 0 {
+		sum += tuning.Beginning(v.N)
+		v.Seconds, v.Total = sum.Seconds(), shortly(sum)
 	}
 	return c.Report(v)
 }

@@ -31,7 +31,7 @@ func (j *Job) GradientTime(b device.Backend) time.Duration {
 }
 
 // valueShare is the mean cost of a value of a descent as a share of a value with gradient, which some do without.
-const valueShare = 0.75
+const valueShare = 0.7
 
 // Forecast returns what stages of a fit of the job are expected to take on b.
 func (j *Job) Forecast(b device.Backend, stages []hyperopt.Expectation) Part {

@@ -32,7 +32,7 @@ func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
 		add(kernel, mean, descent)
 	}
 	d := c.sample.D()
-	if column := spectrum.PeriodicColumn(job.Sample.Points, job.Sample.Targets); column >= 0 {
+	if column, _ := spectrum.PeriodicColumn(job.Sample.Points, job.Sample.Targets); column >= 0 {
 		add(periodicSum(singles[2], job.Sample.Columns[column]), mean, alone)
 	} else if d > 1 && d <= mostAdditive {
 		add(singles[0]+" + "+additives[0], mean, descent)
