@@ -244,22 +244,21 @@ func TestAlias(t *testing.T) {
 	}
 }
 
-// TestHiddenSeason checks that a robust fit proposes the season that 2 % of gross errors hid from its choice.
+// TestHiddenSeason checks that 2 % of gross errors hide a season neither from the choice of a robust fit nor from its next step.
 func TestHiddenSeason(t *testing.T) {
 	wandering := 0.0
 	d := drawn(6, 5, 800, "day load", func(i int, uniform, normal random) []float64 {
 		wandering = 0.7*wandering + 0.4*normal()
 		y := math.Sin(2*math.Pi*float64(i)/7) + wandering
-		if i%50 == 20 {
+		if uniform() < 0.02 {
 			y += 10 + 50*uniform()
 		}
 		return []float64{float64(i), y}
 	})
-	r := mustFit(t, d, problem.Options{Robust: true}).Report
-	if strings.Contains(r.Choice.Models[0].Mean, "seasonal") {
-		t.Fatalf("the choice has found the season: %s", r.Choice.Models[0].Mean)
+	if r := mustFit(t, d, problem.Options{Robust: true}).Report; !strings.Contains(r.Mean, "seasonal(7, ") || r.Missed != nil {
+		t.Errorf("mean %s, missed %+v", r.Mean, r.Missed)
 	}
-	if r.Missed == nil || r.Missed.Period != 7 {
+	if r := mustFit(t, d, problem.Options{Robust: true, Kernel: "matern12"}).Report; r.Missed == nil || r.Missed.Period != 7 {
 		t.Errorf("season %+v", r.Missed)
 	}
 }

@@ -51,7 +51,7 @@ func withCalendar(all []Season, step, n float64) []Season {
 		}
 		known := func(o Season) bool { return math.Abs(o.Steps/year-1) < 0.1 }
 		if year > 0 && n >= year && !slices.ContainsFunc(all, known) {
-			all = append(all, Season{Period: year * step, Steps: year, Turns: n / year, Known: true})
+			all = append(all, Season{Period: toDigits(year*step, periodDigits), Steps: year, Turns: n / year, Known: true})
 		}
 	}
 	return all

@@ -8,22 +8,23 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// mostHoles bounds the steps of a series over its rows.
-const mostHoles = 16
+// mostHoles bounds the steps of a series over its rows, and mostJitter the standard deviation of times about the multiples of their numbers, in steps.
+const mostHoles, mostJitter = 16, 0.3
 
-// onGrid returns the targets at the multiples of a step, as means if there are several and NaN if there is none; nil if the column has
-// no such step, or if most would be NaN.
-func onGrid(column, targets []float64) (values []float64, step float64) {
+// onGrid returns the targets near the multiples of a step, without gross errors, as means if there are several and NaN if there is none; nil
+// if there are too few times, or if most would be NaN. Times that come at no step are not even, and the step is their mean one.
+func onGrid(column, targets []float64) (values []float64, step float64, even bool) {
 	n, first := len(column), slices.Min(column)
 	times := slices.Compact(slices.Sorted(slices.Values(column)))
 	if step = gridStep(times); step == 0 {
-		if step, first = jittered(times); step == 0 {
-			return nil, 0
-		}
+		step, first = jittered(times)
+	}
+	if even = step > 0; !even && len(times) >= leastTimes {
+		first, step, even = numbered(times)
 	}
 	last := math.Round((times[len(times)-1] - first) / step)
-	if !(last < float64(mostHoles*n)) {
-		return nil, 0
+	if step == 0 || !(last < float64(mostHoles*n)) {
+		return nil, 0, false
 	}
 	values = make([]float64, int(last)+1)
 	counts := make([]float64, len(values))
@@ -34,7 +35,54 @@ func onGrid(column, targets []float64) (values []float64, step float64) {
 	for k, c := range counts {
 		values[k] /= c // NaN for none
 	}
-	return values, step
+	return withoutGross(values), step, even
+}
+
+// numbered returns the first time and the mean step of ascending times, and whether each is near the multiple of its number.
+func numbered(times []float64) (first, step float64, even bool) {
+	number, after := make([]float64, len(times)), make([]float64, len(times))
+	for i, t := range times {
+		number[i], after[i] = float64(i), t-times[0]
+	}
+	offset, step := stat.LinearRegression(number, after, nil, false)
+	square := 0.0
+	for i, t := range after {
+		square += math.Pow(t-offset-step*number[i], 2) / float64(len(times))
+	}
+	if math.Sqrt(square) < mostJitter*step {
+		return times[0] + offset, step, true
+	}
+	return times[0], after[len(after)-1] / float64(len(times)-1), false
+}
+
+// Constants of gross errors: where they begin, in medians of the sizes of values, and the largest share of the values that they are.
+const grossSize, grossShare = 9, 0.05
+
+// withoutGross returns values that go no farther from their line than the gross errors among them begin.
+func withoutGross(values []float64) []float64 {
+	var at, of []float64
+	for i, v := range values {
+		if !math.IsNaN(v) {
+			at, of = append(at, float64(i)), append(of, v)
+		}
+	}
+	offset, slope := stat.LinearRegression(at, of, nil, false)
+	sizes := make([]float64, len(of))
+	for k, v := range of {
+		sizes[k] = math.Abs(v - offset - slope*at[k])
+	}
+	most := grossSize * stat.Quantile(0.5, stat.Empirical, slices.Sorted(slices.Values(sizes)), nil)
+	out, gross := slices.Clone(values), 0
+	for k, size := range sizes {
+		if size > most {
+			line := offset + slope*at[k]
+			out[int(at[k])], gross = line+math.Copysign(most, of[k]-line), gross+1
+		}
+	}
+	if float64(gross) > grossShare*float64(len(of)) {
+		return values
+	}
+	return out
 }
 
 // Step returns the step of a column whose steps are multiples of one; 0 of others.

@@ -72,18 +72,24 @@ const leastPower = 1e-300
 const periodDigits, weakLines = 7, 0.002
 
 // Seasons returns the seasons of targets along a column, the strongest first, from all of its rows. It takes the lines of a
-// tapered periodogram that stand out of the median of their neighbourhood, and joins harmonics of one period. A
-// column whose steps are no multiples of one has none.
+// tapered periodogram that stand out of the median of their neighbourhood, and joins harmonics of one period. Rows
+// that come at no step count at the nearest multiple of the mean step, and their seasons are cycles.
 func Seasons(column, targets []float64) []Season {
-	values, step := onGrid(column, targets)
+	values, step, even := onGrid(column, targets)
 	if values == nil {
 		return nil
 	}
 	n := float64(len(values))
 	var out []Season
 	for _, f := range families(lines(values), len(values)) {
-		steps, whole := f.rounded(n)
+		steps, whole := f.period, false
+		if even {
+			steps, whole = f.rounded(n)
+		}
 		out = append(out, Season{Period: toDigits(steps*step, periodDigits), Steps: steps, Turns: n / steps, Cycle: !whole, lines: f.members})
+	}
+	if !even {
+		return out
 	}
 	return withCalendar(out, step, n)
 }
@@ -99,7 +105,7 @@ func (s *Season) Lines() (periods, amplitudes []float64) {
 // Amplitudes returns the amplitudes of waves by the tapered periodogram of all rows, and their periods in units of the column: the highest in
 // each of at most some bands of equal ratios of periods. A column without a grid has none.
 func Amplitudes(column, targets []float64, most int) (periods, amplitudes []float64) {
-	values, step := onGrid(column, targets)
+	values, step, _ := onGrid(column, targets)
 	if values == nil {
 		return nil, nil
 	}

@@ -249,3 +249,37 @@ func TestAmplitudes(t *testing.T) {
 		t.Errorf("no lines %v", want)
 	}
 }
+
+// TestRandomTimes finds the week of 5,000 days whose rows are nearly half a day off, and as a cycle where rows come at random.
+func TestRandomTimes(t *testing.T) {
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		days, anywhere := hours(5000), hours(5000)
+		for i := range days {
+			days[i] += 0.45 * (2*rng.Float64() - 1)
+			anywhere[i] = 5000 * rng.Float64()
+		}
+		wave := func(x float64) float64 { return 0.6 * math.Sin(2*math.Pi*x/7) }
+		if found := Seasons(days, series(rng, days, 1, wave)); len(found) == 0 || found[0].Steps != 7 || math.Abs(found[0].Period-7) > 2e-4 || found[0].Cycle {
+			t.Errorf("seed %d, nearly half a day off: %+v", seed, found)
+		}
+		if found := Seasons(anywhere, series(rng, anywhere, 1, wave)); len(found) == 0 || math.Abs(found[0].Period-7) > 0.01 || !found[0].Cycle {
+			t.Errorf("seed %d, at random: %+v", seed, found)
+		}
+	}
+}
+
+// TestGrossErrors finds a day and a week among gross errors of 2 % of the hours.
+func TestGrossErrors(t *testing.T) {
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		at := hours(3000)
+		y := series(rng, at, 0.5, func(h float64) float64 { return math.Sin(2*math.Pi*h/24) + 0.5*math.Sin(2*math.Pi*h/168) })
+		for _, i := range rng.Perm(len(y))[:60] {
+			y[i] += 20 * rng.NormFloat64()
+		}
+		if found := steps(Seasons(at, y)); len(found) < 2 || found[0] != 24 || found[1] != 168 {
+			t.Errorf("seed %d: seasons of %v steps", seed, found)
+		}
+	}
+}
