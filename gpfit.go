@@ -40,7 +40,7 @@ import (
 //	Robust bool
 //	// Standardize selects what is scaled; empty means inputs and targets.
 //	Standardize gp.Standardize
-//	// TargetTransform maps the targets before they are scaled: "log", "boxcox" or "yeojohnson", whose λ is the parameter lambda, or "auto", of which fit.Run takes the lowest BIC; empty or "none" for none.
+//	// TargetTransform maps the targets before they are scaled: "log", "boxcox" or "yeojohnson", whose λ is the parameter lambda, or "auto", of which fit.Run takes the lowest BIC; "none" for none.
 //	TargetTransform transform.Name
 //	// Set gives start values, Fix fixes parameters, and Bounds replaces default bounds.
 //	Set, Fix []Assignment

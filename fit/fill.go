@@ -14,6 +14,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/mean"
 	"gpfit/method/experts"
@@ -92,7 +93,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	for _, p := range j.Program().Params {
 		r.Isotropic = r.Isotropic || p.Kind == kernel.Lengthscale && !p.Vector && len(p.Dims) == j.D() && j.D() > 1
 	}
-	if y, o := j.Sample.Y, j.Options; j.Sample.T() == 1 && o.TargetTransform == "" && j.Sample.Data.NoiseVariance == nil {
+	if y, o := j.Sample.Y, j.Options; j.Sample.T() == 1 && (o.TargetTransform == "" || o.TargetTransform == transform.None) && j.Sample.Data.NoiseVariance == nil {
 		r.Skewed = slices.Min(y) > 0 && skewness(y) > manySkewed
 	}
 	r.Levels, r.Series = fewLevels(j.Sample), timeColumn(j.Sample, j.Held) >= 0

@@ -84,7 +84,9 @@ func chooseModel(ctx context.Context, w *tuning.Workplace, log *journal.Journal,
 		}
 		best.spent.Add(searchCost)
 	}
-	best.result, best.choice, err = auto.Tune(ctx, w, log)
+	if best.result, best.choice, err = auto.Tune(ctx, w, log); best.choice != nil && best.choice.Transform != nil {
+		best.transform = best.choice.Transform
+	}
 	return err
 }
 

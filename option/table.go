@@ -229,7 +229,7 @@ func parameterOptions() Entries {
 		{Name: "standardize", Kind: Choice, Group: Model, Field: "Fit.Standardize", Places: in(datasets, Spec), Default: string(gp.StandardizeXY), Stated: true,
 			Words: words(gp.StandardizeXY, gp.StandardizeX, gp.StandardizeY, gp.StandardizeNone),
 			Help:  "what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none"},
-		{Name: "target-transform", Kind: Choice, Group: Model, Field: "Fit.TargetTransform", Places: []string{"fit", "compare", Spec}, Default: string(transform.None), Words: words(append(transform.Names(), transform.Auto)...),
+		{Name: "target-transform", Kind: Choice, Group: Model, Field: "Fit.TargetTransform", Places: []string{"fit", "compare", Spec}, Unset: "one that is clearly better, if the fit chooses kernel and mean; none otherwise", Words: words(append(transform.Names(), transform.Auto)...),
 			Help: "transform of the target before it is scaled: log; boxcox or yeojohnson, whose lambda is a parameter; or auto, which takes the lowest BIC; scores and predictions stay in units of the target"},
 		{Name: "target-transform", Kind: Choice, Group: Model, Field: "Fit.TargetTransform", Places: []string{"nlml", "profile", "select"}, Default: string(transform.None), Words: words(transform.Names()...),
 			Help: "transform of the target before it is scaled: log; or boxcox or yeojohnson, whose lambda is a parameter; scores and predictions stay in units of the target"},

@@ -92,8 +92,8 @@ type Options struct {
 	// Standardize selects what is scaled; empty means inputs and targets.
 	Standardize gp.Standardize
 	// TargetTransform maps the targets before they are scaled: "log", "boxcox" or "yeojohnson",
-	// whose λ is the parameter lambda, or "auto", of which fit.Run takes the lowest BIC; empty
-	// or "none" for none.
+	// whose λ is the parameter lambda, or "auto", of which fit.Run takes the lowest BIC; "none" for none.
+	// If it is empty, fit.Run may take one where it chooses kernel and mean, and there is none otherwise.
 	// The likelihood and all scores are densities of the target itself. See [gp.Scaling].
 	TargetTransform transform.Name `hash:"omitzero"`
 	// Set gives start values, Fix fixes parameters, and Bounds replaces default bounds.
@@ -180,6 +180,17 @@ func (o Options) Auto() bool { return o.Kernel == "" || o.Kernel == AutoKernel }
 
 // AutoMean reports whether the fit may choose the mean function.
 func (o Options) AutoMean() bool { return o.Mean == "" || o.Mean == AutoMean }
+
+// openModel reports whether the fit may choose kernel and mean.
+func (o Options) openModel() bool { return o.Auto() && o.AutoMean() && o.From == nil }
+
+// ChoosesTransform reports whether a fit tries transforms of the target with the kernels that it compares: the user left
+// both open, and gave nothing that belongs to scaled targets.
+func (j *Prepared) ChoosesTransform() bool {
+	o := j.Options
+	given := o.Robust || o.NoNoise || o.Experts != "" || o.NoiseFloor != (NoiseFloor{}) || o.MeanPrior != (MeanPrior{}) || len(o.named()) > 0 || o.Ties != nil
+	return o.TargetTransform == "" && o.openModel() && !given && o.Objective == NLML && j.Sample.T() == 1 && j.Sample.Data.NoiseVariance == nil
+}
 
 // Events are the functions that a job calls while it computes. Each may be nil. They do not
 // change the result, except for a fallback device.

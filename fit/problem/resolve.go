@@ -100,7 +100,7 @@ func (o *resolved) readWords() (err error) {
 	if o.Posterior = cmp.Or(o.Posterior, AutoPosterior); !drawn {
 		o.Posterior = ""
 	}
-	if o.TargetTransform == transform.None {
+	if o.TargetTransform == transform.None && !o.openModel() { // without a choice, nothing is the default
 		o.TargetTransform = ""
 	}
 	drawn = drawn && o.Posterior != AutoPosterior

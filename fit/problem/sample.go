@@ -197,7 +197,7 @@ func (s *Sample) checkRange() error {
 func addTransform(s *Sample, how gp.Standardize, kind transform.Name) error {
 	d, value := s.Data, string(kind)
 	switch {
-	case kind == "":
+	case kind == "" || kind == transform.None:
 		return nil
 	case d.TargetNames != nil:
 		return OptionErrorf("target-transform", value, "several targets share kernel and noise, which belong to transformed values: fit each target separately")

@@ -10,7 +10,7 @@ import (
 type ModelChoice struct {
 	// Rows is the number of training rows on which the models were tuned and compared.
 	Rows int `json:"rows"`
-	// Models lists what was compared, best first.
+	// Models lists what was compared, the chosen one first and then by BIC.
 	Models []ChosenModel `json:"models"`
 	// LeftOut names the columns that a linear mean did not include because they are linear
 	// combinations of others.
@@ -22,6 +22,8 @@ type ModelChoice struct {
 	TooLarge []string `json:"too_large,omitempty"`
 	// TooDear lists kernels that were not compared, because for this series they cost more than twenty times as much as others.
 	TooDear []string `json:"too_dear,omitempty"`
+	// Transform says which transform was compared with the models; nil if none was. Report.TargetTransform has it in JSON.
+	Transform *TransformReport `json:"-"`
 }
 
 // Screened says which columns explain the targets of a table with many.
@@ -66,7 +68,11 @@ func meanText(mean string) string {
 
 // Text returns what was chosen, what it beat and by how much.
 func (c *ModelChoice) Text() string {
-	text := fmt.Sprintf("the lowest BIC of %d models, tuned on %d rows", len(c.Models), c.Rows)
+	what := "the lowest BIC"
+	if slices.ContainsFunc(c.Models, func(m ChosenModel) bool { return m.BIC < c.Models[0].BIC }) {
+		what = "a level, because a line gains next to nothing, and else the lowest BIC"
+	}
+	text := fmt.Sprintf("%s of %d models, tuned on %d rows", what, len(c.Models), c.Rows)
 	var others []string
 	for i, m := range c.Models {
 		mean := meanText(m.Mean)

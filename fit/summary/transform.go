@@ -10,7 +10,8 @@ import (
 // TransformReport describes the transform of the target. λ is a parameter.
 type TransformReport struct {
 	Kind transform.Name `json:"kind"`
-	// Candidates are the transforms among which option target-transform auto chose, best first.
+	// Candidates are the transforms that were compared, lowest BIC first. If option target-transform is not given, another one than
+	// none has to be clearly better.
 	Candidates []TransformCandidate `json:"candidates,omitempty"`
 }
 
@@ -30,6 +31,9 @@ func (t *TransformReport) Text() string {
 		return string(t.Kind)
 	}
 	var others, refused []string
+	if t.Kind != t.Candidates[0].Kind {
+		return string(t.Kind) + ": no other is clearly better in BIC and leave-one-out density"
+	}
 	best := t.Candidates[0].BIC
 	for _, c := range t.Candidates[1:] {
 		if c.BIC == nil {

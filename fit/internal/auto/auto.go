@@ -71,9 +71,10 @@ type chooser struct {
 	job    *tuning.Job // whose kernel is chosen
 	sample *problem.Sample
 	log    *journal.Journal
-	series bool // the rows are a series
-	values int  // the most of each model; 0 for all that it needs
-	begun  int  // models, each of which has a part of the log
+	series bool                // the rows are a series
+	values int                 // the most of each model; 0 for all that it needs
+	spent  descent.Evaluations // of transforms
+	begun  int                 // models, each of which has a part of the log
 	tried  []*tuned
 	best   *tuned // nil until a model is tuned
 	// few is the choice of columns in the kernels of many columns, "" if they have all, and fewCost what it adds to a BIC.
@@ -88,6 +89,9 @@ type chooser struct {
 func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, *summary.ModelChoice, error) {
 	c := newChooser(ctx, w, log)
 	interrupted := c.all()
+	if interrupted == nil {
+		c, interrupted = c.transformed()
+	}
 	if c.best == nil {
 		return nil, nil, interrupted
 	}
@@ -144,6 +148,7 @@ func Choose(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*su
 
 // count adds the evaluations of all models but one to a result.
 func (c *chooser) count(r *hyperopt.Result, but *tuned) {
+	r.Total.Add(c.spent)
 	for _, m := range c.tried {
 		if m == but {
 			continue
@@ -174,6 +179,11 @@ func newChooser(ctx context.Context, w *tuning.Workplace, log *journal.Journal) 
 func (c *chooser) all() error {
 	defer func() {
 		slices.SortStableFunc(c.report.Models, func(a, b summary.ChosenModel) int { return cmp.Compare(a.BIC, b.BIC) })
+		if c.best != nil {
+			i := slices.IndexFunc(c.report.Models, func(m summary.ChosenModel) bool { return m.Kernel == c.best.Kernel && m.Mean == c.best.Mean })
+			copy(c.report.Models[1:], c.report.Models[:i])
+			c.report.Models[0] = c.best.ChosenModel
+		}
 	}()
 	mean := c.job.Options.Mean
 	linear, leftOut, exact := problem.LinearMean(c.job.Options, c.sample)

@@ -11,6 +11,7 @@ import (
 
 	"gpfit/fit/internal/spectrum"
 	"gpfit/fit/problem"
+	"gpfit/graph"
 )
 
 // dearer is how many times the cheapest plan for a series a model may cost.
@@ -36,6 +37,10 @@ const firstSteps, slowShare = 20, 0.1
 
 // wave is a cycle that drifts; its lengthscale begins at some turns.
 const wave, waveTurns = "matern32*cosine", 5
+
+// recurring is a season of any form, which never changes. Forecasts follow its line, which has to lower the BIC by nearLine: less is not
+// worth more than a bare mention (Kass & Raftery, JASA 90, 1995).
+const recurring, nearLine = "matern12 + periodic", 2
 
 // Constants of means with seasons. A year that the calendar gives has yearHarmonics, and a season such as a week of days, which can have
 // no more than fewHarmonics, has all. The first changing harmonics may change with a season that is at least longer times as long. A line
@@ -134,9 +139,32 @@ func (c *chooser) shortSeries() error {
 		}
 	}
 	if strings.Contains(c.best.Mean, "seasonal") {
-		return c.otherMeans(seasons)
+		if err := c.otherMeans(seasons); err != nil {
+			return err
+		}
+	}
+	if !c.job.Options.AutoMean() {
+		return c.try(recurring, c.job.Options.Mean, atSeason(c, seasons))
+	}
+	if err := c.try(recurring, problem.DefaultMean, atSeason(c, seasons)); err != nil {
+		return err
+	}
+	level := c.tried[len(c.tried)-1]
+	if err := c.try(recurring, "linear", atSeason(c, seasons)); err != nil {
+		return err
+	}
+	if c.best == c.tried[len(c.tried)-1] && level.BIC < c.best.BIC+nearLine {
+		c.best = level
 	}
 	return nil
+}
+
+// atSeason returns start values of a recurring season.
+func atSeason(c *chooser, s *seasonal) map[string]float64 {
+	return map[string]float64{
+		"k1.lengthscale": 0.2, "k1.signal_variance": 0.05, "k2.lengthscale": 0.5, "k2.signal_variance": 0.3, graph.NoiseVariance: 0.01,
+		"k2.period": s.seasons[0].Period / c.job.Sample.Scalings[0].XScale[0],
+	}
 }
 
 // otherMeans tries for the best kernel a season that changes with a longer one, then a line, and for a season that no longer one

@@ -28,6 +28,8 @@ type transforms struct {
 	report summary.TransformReport
 	spent  descent.Evaluations
 	best   []problem.Assignment // parameters of the best
+	won    *tuned               // the best, on the rows of the choice
+	beat   bool                 // a transform that has lost may stop early
 }
 
 // Transform chooses the transform of the target of the job of w, and gives w the job of that transform,
@@ -35,15 +37,31 @@ type transforms struct {
 // and extrapolated from the rows of the choice to all: a density of the target itself, with one
 // parameter more for λ. It returns what was compared and what it cost.
 func Transform(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*summary.TransformReport, descent.Evaluations, error) {
+	c := newTransforms(w, log)
+	if err := c.all(ctx, transform.Names()...); err != nil {
+		return nil, c.spent, err
+	}
+	job, err := c.with(c.report.Kind)
+	w.Job = job
+	return &c.report, c.spent, err
+}
+
+// newTransforms returns a choice on the rows of the job of w, or on some of them.
+func newTransforms(w *tuning.Workplace, log *journal.Journal) *transforms {
 	c := &transforms{w: w, log: log}
 	if n := w.Job.N(); n > transformRows {
 		c.rows = matrixrows.DrawRows(n, transformRows, w.Job.Options.Settings.Seed, 2)
 	}
-	for _, kind := range transform.Names() {
-		if kind.Positive() && slices.Min(w.Job.Sample.Y) <= 0 {
+	return c
+}
+
+// all compares transforms with those before.
+func (c *transforms) all(ctx context.Context, kinds ...transform.Name) error {
+	for _, kind := range kinds {
+		if kind.Positive() && !allPositive(c.w.Job) {
 			c.report.Candidates = append(c.report.Candidates, summary.TransformCandidate{Kind: kind, Error: "needs positive targets"})
 		} else if err := c.try(ctx, kind); err != nil {
-			return nil, c.spent, err
+			return err
 		}
 	}
 	order := func(x summary.TransformCandidate) float64 {
@@ -54,9 +72,7 @@ func Transform(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (
 	}
 	slices.SortStableFunc(c.report.Candidates, func(a, b summary.TransformCandidate) int { return cmp.Compare(order(a), order(b)) })
 	c.report.Kind = c.report.Candidates[0].Kind
-	job, err := c.with(c.report.Kind)
-	w.Job = job
-	return &c.report, c.spent, err
+	return nil
 }
 
 // with returns the job with a transform.
@@ -83,6 +99,14 @@ func (c *transforms) try(ctx context.Context, kind transform.Name) error {
 	if c.best != nil {
 		settings.Coarse, settings.Restarts = hyperopt.CoarseOff, 0
 	}
+	if c.beat && settings.ToleranceNats == 0 {
+		settings.ToleranceNats = hyperopt.LargeToleranceNats
+	}
+	if c.beat && c.won != nil {
+		n, m := float64(whole.N()), float64(job.N())
+		beat := (*c.report.Candidates[0].BIC-float64(whole.NumFitted())*math.Log(n))*m/(2*n) - units(job)
+		settings.Beat = &beat
+	}
 	w := &tuning.Workplace{Job: job, Backends: c.w.Backends, Crew: c.w.Crew}
 	defer w.Close()
 	result, err := hyperopt.Tune(ctx, w, settings, c.log.Part("transform-"+string(kind)+"-"))
@@ -102,14 +126,11 @@ func (c *transforms) try(ctx context.Context, kind transform.Name) error {
 // score completes a candidate that was tuned, and keeps its parameters if it is the best.
 func (c *transforms) score(one *summary.TransformCandidate, whole, job *tuning.Job, result *hyperopt.Result) {
 	n, m, p := float64(whole.N()), float64(job.N()), float64(whole.NumFitted())
-	scaling, nats, named := job.Sample.Scalings[0], result.F, job.Params.Named(result.X)
+	named := job.Params.Named(result.X)
 	if lambda, ok := named[transform.Parameter]; ok {
 		one.Lambda = &lambda
 	}
-	if nats += m * math.Log(scaling.Unit()); scaling.Transform != nil && !one.Kind.Tuned() {
-		nats += scaling.Volume(job.Sample.Y) // the objective has it only with λ
-	}
-	bic := p*math.Log(n) + 2*nats*n/m
+	bic := p*math.Log(n) + 2*(result.F+units(job))*n/m
 	for _, other := range c.report.Candidates {
 		if other.BIC != nil && *other.BIC <= bic {
 			one.BIC = &bic
@@ -117,5 +138,18 @@ func (c *transforms) score(one *summary.TransformCandidate, whole, job *tuning.J
 		}
 	}
 	delete(named, transform.Parameter)
-	one.BIC, c.best = &bic, problem.FoundValues(named)
+	one.BIC, c.best, c.won = &bic, problem.FoundValues(named), &tuned{job: job, result: result}
 }
+
+// units returns what makes the objective of a job with a transform the negative logarithm of a density of the targets.
+func units(job *tuning.Job) float64 {
+	scaling := job.Sample.Scalings[0]
+	nats := float64(job.N()) * math.Log(scaling.Unit())
+	if t := scaling.Transform; t != nil && !t.Kind.Tuned() {
+		nats += scaling.Volume(job.Sample.Y) // the objective has it only with λ
+	}
+	return nats
+}
+
+// allPositive reports whether all targets are positive, held out or not.
+func allPositive(job *tuning.Job) bool { return slices.Min(job.Sample.Data.Y) > 0 }

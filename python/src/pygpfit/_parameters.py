@@ -100,7 +100,7 @@ class FitParameters(BaseEstimator):
     standardize : word, default "xy"
         what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both
         or none: xy, x, y, none
-    target_transform : word, default "none"
+    target_transform : word, default None
         transform of the target before it is scaled: log; boxcox or yeojohnson, whose
         lambda is a parameter; or auto, which takes the lowest BIC; scores and
         predictions stay in units of the target: none, log, boxcox, yeojohnson, auto
@@ -246,7 +246,7 @@ class FitParameters(BaseEstimator):
         weight_column: str | int | None = None,
         noise_group: str | int | None = None,
         standardize: Literal["xy", "x", "y", "none"] | None = "xy",
-        target_transform: Literal["none", "log", "boxcox", "yeojohnson", "auto"] | None = "none",
+        target_transform: Literal["none", "log", "boxcox", "yeojohnson", "auto"] | None = None,
         set: str | Sequence[str] | Mapping[str, float] | None = None,
         fix: str | Sequence[str] | Mapping[str, float | None] | None = None,
         bounds: str | Sequence[str] | Mapping[str, tuple[float, float] | str] | None = None,

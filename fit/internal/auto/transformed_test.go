@@ -1,0 +1,76 @@
+package auto_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gpfit/fit/problem"
+	"gpfit/internal/testcheck"
+	"gpfit/internal/transform"
+)
+
+// TestTransformed checks that a fit takes a transform that the targets need, and none otherwise. The density in original units must
+// be that much better than the best without a transform. What an option gives stays, and a held-out target need not be positive.
+func TestTransformed(t *testing.T) {
+	d := table(120, 2, 0.3, func(x []float64) float64 { return math.Sin(2*x[0]) + x[1] })
+	normal := d
+	d.Y = nil
+	for _, y := range normal.Y {
+		d.Y = append(d.Y, 30*math.Exp(2*y))
+	}
+	bic := func(d problem.Data, o problem.Options) float64 {
+		r := run(t, d, o).Report
+		return 2*r.NLMLOriginalUnits + float64(r.Choice.Models[0].Parameters)*math.Log(120)
+	}
+	out := run(t, d, problem.Options{})
+	chosen := out.Report.TargetTransform
+	if chosen == nil || chosen.Kind != transform.Log || out.Job.Options.TargetTransform != transform.Log || len(chosen.Candidates) != 4 {
+		t.Fatalf("log-normal targets: %+v", chosen)
+	}
+	testcheck.Words(t, out.Report.Text(), "target transform       log, the lowest BIC of 4 transforms")
+	none := problem.Options{TargetTransform: transform.None}
+	if gain := bic(d, none) - bic(d, problem.Options{}); gain < 100 {
+		t.Errorf("the logarithm gains %g", gain)
+	}
+	for _, o := range []problem.Options{none, {Kernel: "rbf"}, {Mean: "linear"}, {Robust: true}, {Fix: []problem.Assignment{{Name: "noise_variance"}}}, {Objective: problem.LOO}} {
+		if r := run(t, d, o).Report; r.TargetTransform != nil {
+			t.Errorf("%+v: %+v", o, r.TargetTransform)
+		}
+	}
+	plain, r := run(t, normal, none).Report, run(t, normal, problem.Options{}).Report
+	if r.TargetTransform.Kind != transform.None || r.NLML != plain.NLML || r.Kernel != plain.Kernel {
+		t.Errorf("normal targets: %+v, NLML %g and %g", r.TargetTransform, r.NLML, plain.NLML)
+	}
+	d.Test = make([]bool, d.N)
+	d.Test[3], d.Y[3] = true, -1
+	for _, o := range []problem.Options{{}, {TargetTransform: transform.Auto}} {
+		if r := run(t, d, o).Report; r.TargetTransform.Kind != transform.YeoJohnson {
+			t.Errorf("with a held-out negative target: %+v", r.TargetTransform)
+		}
+	}
+}
+
+// TestGrowingSeason checks that a season that grows with the level of its series is one of the logarithm, with a line, and that forecasts then
+// miss less. A series without seasons gets no transform.
+func TestGrowingSeason(t *testing.T) {
+	d := table(144, 1, 0.03, func([]float64) float64 { return 0 })
+	d.Test = make([]bool, d.N)
+	errors := slices.Clone(d.Y)
+	for i, noise := range errors {
+		m := float64(i)
+		d.X[i], d.Test[i] = 1950+m/12, i >= 120
+		d.Y[i] = 100 * math.Exp(m/60+0.2*math.Sin(m*math.Pi/6)+0.1*math.Abs(math.Cos(m*math.Pi/6+1))+noise)
+	}
+	r, plain := run(t, d, problem.Options{}).Report, run(t, d, problem.Options{TargetTransform: transform.None}).Report
+	if r.TargetTransform == nil || r.TargetTransform.Kind != transform.Log || !strings.HasPrefix(r.Mean, "linear") || r.Test.RMSE > 0.7*plain.Test.RMSE {
+		t.Errorf("%+v, %s, mean %s, RMSE %g; without a transform %g", r.TargetTransform, r.Kernel, r.Mean, r.Test.RMSE, plain.Test.RMSE)
+	}
+	for i := range d.Y {
+		d.Y[i] = math.Exp(float64(i)/60 + errors[i])
+	}
+	if r := run(t, d, problem.Options{}).Report; r.TargetTransform != nil {
+		t.Errorf("without seasons: %+v", r.TargetTransform)
+	}
+}
