@@ -171,7 +171,7 @@ func newExport(m *gp.Model) (*export, error) {
 	if m.T() > 1 {
 		return nil, fmt.Errorf("gp: a model of %d targets cannot be exported as a whole: export each target", m.T())
 	}
-	if err := m.Scaling.Untransformed("an export, whose readers know no transform"); err != nil {
+	if err := m.Scaling.Untransformed("an export, whose readers know no transform; fit with option target-transform none"); err != nil {
 		return nil, err
 	}
 	tree, err := exportedKernel(m)
