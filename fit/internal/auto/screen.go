@@ -22,7 +22,7 @@ const (
 	leastResidual  float64 = 1e-10 // of the squares of the targets, below which nothing is left to explain
 )
 
-// screen returns the kernels with a lengthscale for each column, or for those that a screen finds.
+// screen returns the kernels with a lengthscale for each column, or for the columns that a screen finds.
 func (c *chooser) screen(mean string) []string {
 	s := c.sample
 	if s.Points.D <= mostOwnScales {
@@ -49,7 +49,7 @@ func (c *chooser) screen(mean string) []string {
 	return kernels
 }
 
-// pursue returns the columns, at most so many and in the order of their numbers, whose parabolas explain the targets, one after
+// pursue returns at most the given number of columns, in their order, whose parabolas explain the targets, one after
 // the other: always the column that explains most of what the others leave (orthogonal matching pursuit).
 func pursue(s *problem.Sample, most int) (found []int) {
 	n, x := s.N(), s.Points
@@ -104,7 +104,7 @@ func pursue(s *problem.Sample, most int) (found []int) {
 	return found
 }
 
-// parabola returns orthonormal functions of a column, without those that are constant: a line, and what a square adds.
+// parabola returns orthonormal functions of a column that are not constant: a line, and what a square adds.
 func parabola(column []float64) (out [][]float64) {
 	line := slices.Clone(column)
 	centre(line)

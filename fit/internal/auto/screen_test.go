@@ -28,8 +28,8 @@ func rest(r []float64, functions ...[]float64) []float64 {
 	return out
 }
 
-// TestScreen compares the columns in the kernels of a table with many with those of a greedy search by least squares, and the
-// BIC with that of a fit of the chosen kernel alone, which pays for its choice among all sets of as many columns.
+// TestScreen compares the columns in the kernels of a table with many with the columns of a greedy search by least squares. Its
+// BIC is the BIC of a fit of the chosen kernel alone, with a price for the choice among all sets of as many columns.
 func TestScreen(t *testing.T) {
 	const n, columns, most = 45, 120, 4
 	d := table(n, columns, 0.1, func(x []float64) float64 { return x[3] + 2*x[70]*x[70] })
