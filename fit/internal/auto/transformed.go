@@ -15,7 +15,7 @@ const (
 )
 
 // transformed returns the choice with a transform of the target, if the job leaves that open and one is clearly better; else the
-// choice itself. The choice with a transform compares all models again. The only errors are those of a cancellation.
+// choice itself. The choice with a transform compares all models again. An error is always a cancellation.
 func (c *chooser) transformed() (*chooser, error) {
 	if !c.job.ChoosesTransform() || c.job.N() < fewestRows || c.series {
 		return c, nil

@@ -11,8 +11,8 @@ import (
 	"gpfit/internal/transform"
 )
 
-// TestTransformed checks that a fit takes a transform that the targets need, and none otherwise. The density in original units must
-// be that much better than the best without a transform. What an option gives stays, and a held-out target need not be positive.
+// TestTransformed checks that a fit takes a transform only where the density of the targets in original units gains by it. An
+// option given by the user stays, and a held-out target need not be positive.
 func TestTransformed(t *testing.T) {
 	d := table(120, 2, 0.3, func(x []float64) float64 { return math.Sin(2*x[0]) + x[1] })
 	normal := d
