@@ -1,6 +1,7 @@
 package auto
 
 import (
+	"context"
 	"slices"
 
 	"gpfit/device"
@@ -13,7 +14,7 @@ import (
 // Forecast returns what each model of a choice, and the chosen one, are expected to take on b. The models that the data
 // suggest, such as seasons, take as long as others of the same columns.
 func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
-	c := newChooser(nil, &tuning.Workplace{Job: job, Backends: []device.Backend{b}}, nil) // nothing is computed
+	c := newChooser(context.Background(), &tuning.Workplace{Job: job, Backends: []device.Backend{b}}, nil) // nothing is computed
 	add := func(kernel string, mean string, stages func(*tuning.Job) []hyperopt.Expectation) {
 		if of, err := c.with(kernel, mean, nil, c.sample); err == nil {
 			out = append(out, of.Forecast(b, stages(of)))
