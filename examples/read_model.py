@@ -30,8 +30,8 @@ def load(path):
         with open(path, encoding="utf-8") as file:
             model = json.load(file)
         model.update({name: np.array(model[name], dtype=float) for name in ARRAYS if name in model})
-    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2, 3, 4, 5, 6):
-        sys.exit(f"{path}: not a gpfit export of schema version 1 to 6")
+    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2, 3, 4, 5, 6, 7):
+        sys.exit(f"{path}: not a gpfit export of schema version 1 to 7")
     return model
 
 
@@ -189,7 +189,41 @@ def original(model, mean, latent, noise):
     """Return a prediction in original units. A share of the observations may have more noise."""
     s, z = model["scaling"], model["noise"]
     noise = noise + z.get("outlying_share", 0.0) * z.get("outlying_variance", 0.0)
-    return mean * s["y_scale"] + s["y_mean"], np.sqrt(latent + noise) * s["y_scale"], np.sqrt(latent) * s["y_scale"]
+    mean, std, std_latent = mean * s["y_scale"] + s["y_mean"], np.sqrt(latent + noise) * s["y_scale"], np.sqrt(latent) * s["y_scale"]
+    if "transform" not in s:
+        return mean, std, std_latent
+    expected, std = moments(s["transform"], mean, std)
+    return expected, std, moments(s["transform"], mean, std_latent)[1]
+
+
+def inverse(transform, v):
+    """Return the targets with transformed values."""
+    lam, shift, unit = transform["lambda"], transform["shift"], transform["unit"]
+
+    def root(power, v):
+        return v if power == 0 else np.log1p(np.maximum(power * v, -1)) / power
+
+    with np.errstate(divide="ignore"):  # below the range of Box and Cox the target is 0
+        if transform["kind"] != "yeojohnson":
+            return unit * np.exp(root(lam, v))
+        up, down = np.expm1(root(lam, np.maximum(v, 0))), -np.expm1(root(2 - lam, np.maximum(-v, 0)))
+    return shift + unit * np.where(v < 0, down, up)
+
+
+def moments(transform, mean, std):
+    """Return the mean and the standard deviation of targets whose transformed values are normal, by quadrature
+    over 9 standard deviations: between the ends and the value 0, where Yeo and Johnson's transform changes, and -1/lambda."""
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    first, second = np.empty(len(mean)), np.empty(len(mean))
+    for i, (m, s) in enumerate(zip(mean, std)):
+        kinks = [0.0] + ([-1 / transform["lambda"]] if transform["lambda"] else [])
+        ends = np.unique(np.clip([-9, 9, *np.linspace(-8, 8, 9), *((k - m) / s for k in kinks)], -9, 9))
+        half = np.diff(ends)[:, None] / 2
+        z = (ends[:-1, None] + half) + half * nodes
+        p = half * weights * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
+        off = inverse(transform, m + s * z) - inverse(transform, np.array([m]))
+        first[i], second[i] = np.sum(p * off), np.sum(p * off**2)
+    return inverse(transform, np.asarray(mean)) + first, np.sqrt(second - first**2)
 
 
 def predict(model, rows, noise=None):

@@ -107,6 +107,8 @@ def build(model):
         raise NotExpressible("scikit-learn cannot predict observations whose noise differs from row to row")
     if "experts" in model:
         raise NotExpressible("scikit-learn's Gaussian processes have no local experts")
+    if "transform" in s:
+        raise NotExpressible("scikit-learn has no deviations of a transformed target")
     if model["mean"]["basis"]:
         raise NotExpressible("scikit-learn's Gaussian processes have no mean function: fit with --mean zero")
     standard = np.isclose(s["y_mean"], np.mean(model["y"]), rtol=1e-12) and np.isclose(s["y_scale"], np.std(model["y"]), rtol=1e-12)

@@ -20,7 +20,6 @@ import (
 	"gpfit/gp"
 	"gpfit/gp/exchange"
 	"gpfit/internal/testcheck"
-	"gpfit/internal/transform"
 )
 
 func init() { gp.ExportForTest = func(m *gp.Model) { _ = exchange.WriteJSON(m, io.Discard) } }
@@ -242,10 +241,6 @@ func TestExportInvalid(t *testing.T) {
 	var out bytes.Buffer
 	if exchange.WriteJSON(m, &out) == nil || exchange.WriteNPZ(m, &out) == nil {
 		t.Error("a model without one of its parameters was exported")
-	}
-	for _, kind := range []transform.Name{transform.Log, transform.BoxCox, transform.YeoJohnson} {
-		m, _ := gp.TransformedModelForTest(t, kind, 40)
-		testcheck.Words(t, exchange.WriteJSON(m, &out).Error(), "target-transform "+string(kind), "an export")
 	}
 }
 

@@ -56,7 +56,7 @@ func addition(t *testing.T, whole *Model, count int) (*Model, Addition) {
 }
 
 // settled returns the model with the weights of a fresh factorization.
-func settled(t *testing.T, m *Model) *Model {
+func settled(t testing.TB, m *Model) *Model {
 	t.Helper()
 	p := testcheck.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gpfit/internal/testcheck"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/mean"
 	"gpfit/method/experts"
@@ -12,17 +13,16 @@ import (
 
 // Models and functions of these tests for the tests of package exchange, which this package cannot import.
 var (
-	ExampleModelForTest     = exampleModel
-	ExportModelsForTest     = exportModels
-	EncodedModelForTest     = encodedModel
-	NoisyModelForTest       = noisyModel
-	NewModelForTest         = newModel
-	TransformedModelForTest = transformedModel
-	NewRowsForTest          = newRows
-	WeighForTest            = weigh
-	ConditionForTest        = condition
-	AllKernelsForTest       = slices.Concat(exportKernels, compiledKernels)
-	ExportKernelsForTest    = exportKernels
+	ExampleModelForTest  = exampleModel
+	ExportModelsForTest  = exportModels
+	EncodedModelForTest  = encodedModel
+	NoisyModelForTest    = noisyModel
+	NewModelForTest      = newModel
+	NewRowsForTest       = newRows
+	WeighForTest         = weigh
+	ConditionForTest     = condition
+	AllKernelsForTest    = slices.Concat(exportKernels, compiledKernels)
+	ExportKernelsForTest = exportKernels
 	// ExportForTest exports a model of any file.
 	ExportForTest func(m *Model)
 )
@@ -99,6 +99,9 @@ func exportModels(t testing.TB) map[string]*Model {
 	}
 	weigh(t, known)
 	out := map[string]*Model{"universal kriging": universal, "bumps": bumps, "waves": waves, "known noise": known, "outlying": outlyingModel(t, 40)}
+	for _, kind := range transform.Names()[1:] {
+		out["transform "+string(kind)], _ = transformedModel(t, kind, 40)
+	}
 	for _, rule := range experts.Rules() {
 		local := leastSquaresModel(t, 40)
 		inputs := local.Scaling.Inputs(local.X)

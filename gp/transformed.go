@@ -43,5 +43,5 @@ func (s Scaling) Untransformed(what string) error {
 	if s.Transform == nil {
 		return nil
 	}
-	return &device.UnsupportedError{Method: "target-transform " + string(s.Transform.Kind), What: what}
+	return &device.UnsupportedError{Method: "target-transform " + string(s.Transform.Kind), What: what + "; a fit with option target-transform none can"}
 }

@@ -18,7 +18,7 @@ import (
 
 // transformedModel returns newModel with a transform of its targets, and its twin without one whose
 // targets are the transformed values.
-func transformedModel(t *testing.T, kind transform.Name, n int) (m, twin *Model) {
+func transformedModel(t testing.TB, kind transform.Name, n int) (m, twin *Model) {
 	m, other := newModel(t, n), newModel(t, n)
 	m.Scaling = m.Scaling.WithTransform(StandardizeXY, kind, m.Y)
 	other.Y = nil

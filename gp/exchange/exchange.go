@@ -22,9 +22,9 @@ import (
 
 // Version is the newest version of the exchange format. Version 2 adds the encoding of
 // columns that are not numbers, version 3 local experts; version 4 had experts with parameters of
-// their own, and version 5 adds observations that do not fit, and version 6 the waves of a mean. A model has the oldest version that has all
-// its parts.
-const Version = 6
+// their own, version 5 adds observations that do not fit, version 6 the waves of a mean, and version 7 a
+// transform of the target. A model has the oldest version that has all its parts.
+const Version = 7
 
 // export is a model for other programs, which need no parser for gpfit's text forms.
 // examples/model.schema.json is its JSON Schema; examples/EXPORT.md describes it with formulas.
@@ -171,9 +171,6 @@ func newExport(m *gp.Model) (*export, error) {
 	if m.T() > 1 {
 		return nil, fmt.Errorf("gp: a model of %d targets cannot be exported as a whole: export each target", m.T())
 	}
-	if err := m.Scaling.Untransformed("an export, whose readers know no transform; fit with option target-transform none"); err != nil {
-		return nil, err
-	}
 	tree, err := exportedKernel(m)
 	if err != nil {
 		return nil, err
@@ -197,6 +194,9 @@ func newExport(m *gp.Model) (*export, error) {
 		e.Experts.Temperature = cmp.Or(e.Experts.Temperature, 1)
 	}
 	if slices.ContainsFunc(m.Mean.Basis, func(f mean.Function) bool { return f.Period > 0 }) {
+		e.SchemaVersion = 6
+	}
+	if m.Scaling.Transform != nil {
 		e.SchemaVersion = Version
 	}
 	return e, nil
