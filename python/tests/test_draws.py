@@ -16,12 +16,12 @@ def test_arviz_reads_draws(tmp_path):
     x = rng.uniform(size=(30, 1))
     np.savetxt(tmp_path / "t.csv", np.hstack([x, np.sin(6 * x) + 0.1 * rng.normal(size=x.shape)]), delimiter=",", header="x,y", comments="")
     done = subprocess.run(
-        [program, "fit", "t.csv", "--posterior", "hmc", "--posterior-out", "draws.json", "--json", "--quiet"],
+        [program, "fit", "t.csv", "--kernel", "rbf", "--posterior", "hmc", "--posterior-out", "draws.json", "--json", "--quiet"],
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )
     report = json.loads(done.stdout)["posterior"]
     data = arviz.from_json(str(tmp_path / "draws.json"))
-    assert data.posterior["lengthscale"].shape == (4, 500)
+    assert data.posterior["lengthscale"].shape == (report["chains"], report["draws"])
     assert int(data.sample_stats["diverging"].sum()) == report["divergences"]
     for name, summary in report["parameters"].items():
         values = data.posterior[name]
