@@ -164,14 +164,24 @@ func determined(e mean.Expr, s *Sample) (mean.Basis, error) {
 const rowsByCoefficient, moreRows = 4, 2
 
 // LinearMean returns the text of a mean that is linear in the columns of a sample, and the names of the
-// columns that it leaves out: linear combinations of others. The text is empty if the options
+// columns that it leaves out: linear combinations of others. Indicators of categories have no part in it unless it is exact:
+// a coefficient of each says nothing about a category that the rows lack. The text is empty if the options
 // give a mean or there are too few rows for a linear one. Fewer do if it is exact: it leaves only rounding of the
 // targets.
 func LinearMean(o Options, s *Sample) (text string, without []string, exact bool) {
 	if !o.AutoMean() {
 		return "", nil, false
 	}
-	dims := slices.Clone(s.Columns)
+	text, without, exact = linearIn(slices.Clone(s.Columns), s)
+	indicators := s.Data.Encoding.Indicators()
+	if exact || indicators == nil {
+		return text, without, exact
+	}
+	return linearIn(slices.DeleteFunc(slices.Clone(s.Columns), func(d int) bool { return slices.Contains(indicators, d) }), s)
+}
+
+// linearIn is [LinearMean] in the given features.
+func linearIn(dims []int, s *Sample) (text string, without []string, exact bool) {
 	for len(dims) > 0 {
 		text = "linear"
 		if len(dims) < len(s.Columns) {

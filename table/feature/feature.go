@@ -283,3 +283,21 @@ func ParseBoolean(cell string) (v float64, ok bool) {
 	}
 	return 0, false
 }
+
+// Indicators returns the positions of the features that are indicators of categories, nil without an encoding.
+func (e *Encoding) Indicators() (out []int) {
+	if e == nil {
+		return nil
+	}
+	at := 0
+	for i := range e.Columns {
+		width := e.Columns[i].Width()
+		for k := range width {
+			if width > 1 {
+				out = append(out, at+k)
+			}
+		}
+		at += width
+	}
+	return out
+}
