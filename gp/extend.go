@@ -57,7 +57,7 @@ type ExtensionScores struct {
 // computes with all rows, and takes a matrix of the new ones. The model itself does not change. The caller closes
 // the posterior.
 //
-// Errors are [*ShapeError], [*NoiseError], [*RangeError], [*device.NotPDError] and the
+// Errors are [*ShapeError], [*NoiseError], [*TargetError], [*RangeError], [*device.NotPDError] and the
 // errors of [Model.Condition].
 func (m *Model) Extend(ctx context.Context, b device.Backend, add Addition) (*Posterior, *Extension, error) {
 	var read func(device.FactorStore) error
@@ -90,6 +90,9 @@ func (m *Model) HasFactor() bool { return m.factorPath != "" }
 func (add *Addition) extend(ctx context.Context, m *Model, b device.Backend, read func(device.FactorStore) error) (*Posterior, *Extension, error) {
 	if m.State.Method != "" {
 		return nil, nil, &device.UnsupportedError{Method: m.State.Method, What: "an update: fit the rows together"}
+	}
+	if err := add.checkTargets(m); err != nil {
+		return nil, nil, err
 	}
 	grown, err := add.to(m)
 	scores, averages := &scored{add: add, before: m, of: make([]scoredTarget, m.T())}, m.Draws.Len() > 0
@@ -266,6 +269,30 @@ func (s *system) settle(ctx context.Context) error {
 	}
 	if math.IsInf(m.NLML, 0) || math.IsNaN(m.NLML) {
 		return &RangeError{What: "likelihood of the extended model", Row: -1}
+	}
+	return nil
+}
+
+// TargetError reports a new target outside of what the transform of a model takes, in a row counted from 0.
+type TargetError struct {
+	Name, Transform string
+	Row             int
+	Value           float64
+}
+
+func (e *TargetError) Error() string {
+	return fmt.Sprintf("gp: the target %q of row %d (from 1) is %g, but the model has its %s, which needs positive targets: fit with option target-transform yeojohnson or none", e.Name, e.Row+1, e.Value, e.Transform)
+}
+
+// checkTargets returns a [*TargetError] for a target that the transform of the model does not take.
+func (add *Addition) checkTargets(m *Model) error {
+	for t, name := range m.TargetNames() {
+		of := m.Target(t).Scaling.Transform
+		for i, y := range add.Y[min(t*add.N, len(add.Y)):min((t+1)*add.N, len(add.Y))] {
+			if of != nil && !of.Contains(y) {
+				return &TargetError{Name: name, Transform: string(of.Kind), Row: i, Value: y}
+			}
+		}
 	}
 	return nil
 }

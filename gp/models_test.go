@@ -14,7 +14,7 @@ import (
 // Models and functions of these tests for the tests of package exchange, which this package cannot import.
 var (
 	ExampleModelForTest  = exampleModel
-	ExportModelsForTest  = exportModels
+	ExportModelsForTest  = exchangeModels
 	EncodedModelForTest  = encodedModel
 	NoisyModelForTest    = noisyModel
 	NewModelForTest      = newModel
@@ -76,6 +76,15 @@ var compiledKernels = []string{
 	"formula(pos(1 - r/a)^4*(1 + 4*r/a)/sqrt((1 + abs(x))*(1 + abs(y))), a=3, dims=2) + formula(sin(x)*sin(y)*asin(tanh(x)/2)*asin(tanh(y)/2), dims=0)*rbf", "formula(erf(x)*erf(y), dims=0) + formula(sinc(2*pi*r/a), a=3)*rbf", "tent(dims=0) + rbf",
 }
 
+// exchangeModels are exportModels and models with every transform of the target.
+func exchangeModels(t testing.TB) map[string]*Model {
+	out := exportModels(t)
+	for _, kind := range transform.Names()[1:] {
+		out["transform "+string(kind)], _ = transformedModel(t, kind, 40)
+	}
+	return out
+}
+
 // exportModels are models of every kind of mean and noise.
 func exportModels(t testing.TB) map[string]*Model {
 	universal := leastSquaresModel(t, 40)
@@ -99,9 +108,6 @@ func exportModels(t testing.TB) map[string]*Model {
 	}
 	weigh(t, known)
 	out := map[string]*Model{"universal kriging": universal, "bumps": bumps, "waves": waves, "known noise": known, "outlying": outlyingModel(t, 40)}
-	for _, kind := range transform.Names()[1:] {
-		out["transform "+string(kind)], _ = transformedModel(t, kind, 40)
-	}
 	for _, rule := range experts.Rules() {
 		local := leastSquaresModel(t, 40)
 		inputs := local.Scaling.Inputs(local.X)

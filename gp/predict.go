@@ -167,7 +167,19 @@ func (p *Prediction) invert(of *transform.Map) {
 		_, p.StdLatent[i] = of.Moments(mean, p.Transformed.StdLatent[i])
 		p.Lower95[i] = of.Inverse(mean - score.Z95*p.Transformed.Std[i])
 		p.Upper95[i] = of.Inverse(mean + score.Z95*p.Transformed.Std[i])
+		if p.Std[i], p.StdLatent[i] = representable(p.Std[i]), representable(p.StdLatent[i]); math.IsNaN(p.Mean[i]) {
+			p.Mean[i] = math.Inf(1) // until the median takes its place
+		}
 	}
+}
+
+// representable returns the largest number for a deviation beyond it: a transformed target far from the training rows has moments
+// that no number holds.
+func representable(v float64) float64 {
+	if math.IsNaN(v) {
+		return math.MaxFloat64
+	}
+	return min(v, math.MaxFloat64)
 }
 
 // tailed is how many times the range of the training targets, or the bound of an interval, an expected value is off that

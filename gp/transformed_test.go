@@ -14,6 +14,7 @@ import (
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/testcheck"
 	"gpfit/internal/transform"
+	"gpfit/mean"
 )
 
 // transformedModel returns newModel with a transform of its targets, and its twin without one whose
@@ -95,6 +96,33 @@ func TestTransformedExtension(t *testing.T) {
 	testcheck.Near(t, "α", p.Whole().Alpha, whole.Alpha, 1e-7, 1e-7)
 	d, c := newDense(t, part, add, 0)
 	testcheck.Within(t, e.Targets[0].Deviance, distance(t, d, c, matrixrows.All(6)), 1e-7, "deviance of new rows")
+}
+
+// TestTransformedFar checks that a row whose target no number holds costs the other rows nothing, and that a new target which the
+// transform does not take is an error with its row.
+func TestTransformedFar(t *testing.T) {
+	m, _ := transformedModel(t, transform.Log, 40)
+	m.Mean = Mean{Text: "linear", Basis: mean.Basis{{Group: mean.Linear}}, Coefficients: []float64{900}}
+	p := condition(t, m)
+	defer p.Close()
+	d := len(m.FeatureNames)
+	rows := slices.Repeat(slices.Clone(newRows(1)), 2)
+	for c := range d {
+		rows[d+c] = 1e4
+	}
+	far := testcheck.Get(p.Predict(t.Context(), rows, 2))(t)
+	for _, v := range slices.Concat(far.Mean, far.Std, far.StdLatent, far.Lower95, far.Upper95) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			t.Errorf("%+v", far)
+		}
+	}
+	if far.Mean[1] != math.MaxFloat64 || len(far.Medians) == 0 {
+		t.Errorf("far away: %v, medians %v", far.Mean, far.Medians)
+	}
+	part, add := addition(t, m, 6)
+	add.Y[4] = -2
+	_, _, err := part.Extend(t.Context(), backend, add)
+	testcheck.Fail[*TargetError](t, err, "of row 5 (from 1) is -2", "log, which needs positive targets")
 }
 
 // TestTransformedDraws compares a mixture with its draws, each a model of its own.

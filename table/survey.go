@@ -168,7 +168,7 @@ func (r *Reader) repair(faults []Fault, o *Options) bool {
 			add(&o.Columns.Categories, f.index)
 		case f.cure == "missing" && !out[f.index] && o.Missing == MissingError, f.cure == "missing" && !out[f.index] && o.Missing == "":
 			o.Missing, changed = MissingDrop, true
-		case f.cure == "target" && o.Target == "":
+		case f.cure == "target" && o.Target == "" && 2*f.Count > r.rows: // a few bad cells are to be mended
 			if c := r.lastNumber(faults); c >= 0 {
 				o.Target, changed = r.specOf(c), true
 			}

@@ -174,6 +174,10 @@ var Gate = []Diagnosis{
 		}
 		return because(true, "a forecast of the last block is no better than the naive one, %s; the error is %.4g times its error", last.Naive, last.RMSE/last.Naive.RMSE)
 	}},
+	{"chosen columns", "the kernel has columns that the fit chose among many by all rows, and no row that the choice has not seen is scored", OnlyUnknown, func(f *Facts) []string {
+		c, seen := f.Report.Choice, len(f.Evidence) > 0 && (onlyLeftOut(f.Evidence) || f.Evidence[0].Rows == inFolds)
+		return because(seen && c != nil && c.Screened != nil && strings.Contains(f.Report.Kernel, "dims="), "its columns were chosen among many by all rows, those that the scores leave out included: the scores say nothing about new rows, which have to be held out")
+	}},
 	{"few levels", "the rows are a grid of few levels, so that no score says anything between them", OnlyUnknown, func(f *Facts) []string {
 		return because(f.Report.Levels > 0, "between the levels of the columns, %d at most, predictions are untested: the rows are a grid of few levels, and scores of its rows say nothing about values between them. Score rows that lie there (option split-mask)", f.Report.Levels)
 	}},

@@ -43,6 +43,14 @@ func TestGate(t *testing.T) {
 			r.Scores.CrossValidation = &CrossValidationScores{RMSEStandardized: 0.3, Coverage95: 0.95, Blocks: true, Folds: folds}
 		})
 	}
+	screened := func(kernel string, held int) Facts {
+		return of(func(r *Report) {
+			r.Kernel, r.Choice = kernel, &ModelChoice{Screened: &Screened{}}
+			if held > 0 {
+				r.Test = &TestScores{N: held, RMSEStandardized: 0.3, Coverage95: 0.95}
+			}
+		})
+	}
 	cases := map[string]struct{ fires, not []Facts }{
 		"value":             {[]Facts{{Undefined: true}}, []Facts{{}}},
 		"noise":             {[]Facts{{Noise: 0.03, Missed: 0.4}, {Noise: 0.07, Missed: 0.4, Copies: 1}}, []Facts{{Noise: 0.05, Missed: 0.4}, {Noise: 0.001, Missed: 0.03}, {Noise: 0.15, Missed: 3}}},
@@ -76,7 +84,8 @@ func TestGate(t *testing.T) {
 		})}, []Facts{blocks(1, 2), of(func(*Report) {}), of(func(r *Report) {
 			r.Series, r.Test = true, &TestScores{N: 100, RMSEStandardized: 0.3, Coverage95: 0.95}
 		})}},
-		"few levels": {[]Facts{of(func(r *Report) { r.Levels = 5 })}, []Facts{of(func(*Report) {})}},
+		"chosen columns": {[]Facts{screened("rbf(ard, dims=[3, 7])", 0)}, []Facts{screened("matern32", 0), screened("rbf(ard, dims=[3, 7])", 100), of(func(r *Report) { r.Kernel = "rbf(ard, dims=[3, 7])" })}},
+		"few levels":     {[]Facts{of(func(r *Report) { r.Levels = 5 })}, []Facts{of(func(*Report) {})}},
 	}
 	for _, d := range Gate {
 		c, found := cases[d.Name]

@@ -137,8 +137,12 @@ func rise(x float64) float64 {
 }
 
 // Inverse returns the target with the transformed value v. Values below the range of Box & Cox's
-// transform, −1/λ, stand for 0.
+// transform, −1/λ, stand for 0, and values whose targets no number holds for the largest number.
 func (t *Map) Inverse(v float64) float64 {
+	return max(-math.MaxFloat64, min(t.inverse(v), math.MaxFloat64))
+}
+
+func (t *Map) inverse(v float64) float64 {
 	if t.Kind == YeoJohnson && v < 0 {
 		return t.Shift - t.Unit*math.Expm1(root(2-t.Lambda, -v))
 	}

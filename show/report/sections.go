@@ -152,6 +152,11 @@ func (s *source) section(context.Context) (page.Section, error) {
 	add("kernel", "", m.KernelText())
 	add("mean", "", m.Mean.Text)
 	add("target", "", strings.Join(m.TargetNames(), ", "))
+	if of := m.Scaling.Transform; of != nil && of.Kind.Tuned() {
+		add("target transform", "", fmt.Sprintf("%s with λ = %s; parameters in original units are of the transformed target", of.Kind, number(of.Lambda)))
+	} else if of != nil {
+		add("target transform", "", string(of.Kind)+"; parameters in original units are of the transformed target")
+	}
 	add("training rows", "", fmt.Sprint(m.N()))
 	add("features", "", strings.Join(m.FeatureNames, ", "))
 	if len(m.Columns) < len(m.FeatureNames) {

@@ -62,7 +62,7 @@ func Code(ctx context.Context, err error) int {
 		return Data
 	case is[*UsageError](err), is[*problem.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), device.IsOfMethod(err) && !is[*device.UnavailableError](err):
 		return Usage
-	case is[*table.Error](err), is[*problem.DataError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err), is[*kernel.KernelhoodError](err):
+	case is[*table.Error](err), is[*problem.DataError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err), is[*gp.TargetError](err), is[*kernel.KernelhoodError](err):
 		return Data
 	case is[*device.UnavailableError](err), is[*device.UnsupportedKernelError](err), is[*device.MemoryError](err), is[*device.LostError](err), is[*device.WrongError](err):
 		return Device
