@@ -109,7 +109,7 @@ func (m *Model) independent(s *Sample) (err error) {
 		without = append(without, s.Display(f.Name()))
 	}
 	if text := strings.Join(without, ", "); text != "" && err == nil {
-		text = "the mean leaves out " + text + ": on these rows the other coefficients give the same"
+		text = "the mean leaves out " + text + ": on these rows other columns give the same lines"
 		if !slices.Contains(s.warnings, text) {
 			s.warnings = append(s.warnings, text)
 		}
