@@ -260,7 +260,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 	case roughDraws(r) != nil && r.Posterior.Method != problem.HMC:
 		return advise("draw the parameters from the posterior itself", "posterior", string(problem.HMC))
 	case chance:
-		return advise("look for a better optimum from more starts", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
+		return advise("look for a better optimum from more starts", "restarts", strconv.Itoa(max(5, 2*len(r.Starts), 2*(r.Search.Starts+r.Search.Stopped))))
 	case r.Levels == 0 && (v.Level == Unknown || onlyLeftOut(evidence)) && enough:
 		return advise("score rows that the fit has not seen, which is a harder test", "holdout", fmt.Sprint(holdoutNext))
 	}
