@@ -305,7 +305,7 @@ func newColumns(m *gp.Model) *columns {
 	if c.encoding == nil {
 		c.encoding = feature.Numbers(m.FeatureNames)
 	}
-	of := c.columnOf()
+	of := c.encoding.Sources()
 	for _, f := range m.Columns {
 		if !slices.Contains(c.used, of[f]) {
 			c.used = append(c.used, of[f])
@@ -314,21 +314,12 @@ func newColumns(m *gp.Model) *columns {
 	return c
 }
 
-// columnOf returns the column of each feature.
-func (c *columns) columnOf() []int {
-	var of []int
-	for i := range c.encoding.Columns {
-		of = append(of, slices.Repeat([]int{i}, c.encoding.Columns[i].Width())...)
-	}
-	return of
-}
-
 // unseen returns what table.Options.Unseen is for a model: codes of other categories mean something only to kernels that
 // ask whether they are equal.
 func (c *columns) unseen(m *gp.Model) func(feature.Coding) string {
 	others := map[string]bool{} // columns that have another use
 	program, err := m.Program()
-	of := c.columnOf()
+	of := c.encoding.Sources()
 	use := func(k int) { others[c.encoding.Columns[of[m.Columns[k]]].Name] = true }
 	var visit func(terms []*kernel.Monomial)
 	visit = func(terms []*kernel.Monomial) {
@@ -376,7 +367,7 @@ func (c *columns) choose(count int) ([]feature.Coding, error) {
 	}
 	out := make([]feature.Coding, len(chosen))
 	c.into = nil
-	of := c.columnOf()
+	of := c.encoding.Sources()
 	for i, k := range chosen {
 		out[i] = c.encoding.Columns[k]
 		for f := range of {

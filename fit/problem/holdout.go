@@ -39,8 +39,12 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 		return d, nil, OptionErrorf("holdout", strconv.FormatFloat(o.HoldOut, 'g', -1, 64), "holds out all of the %d %s: nothing is left to train on", len(units), what)
 	}
 	held := &gp.HeldOut{Of: o.HoldOut, Seed: o.Settings.Seed, Group: d.GroupColumn, Blocks: o.Blocks || o.HoldOutLast}
-	switch time := d.timeFeature(); {
-	case o.HoldOutLast && time >= 0:
+	time := -1
+	if o.HoldOutLast {
+		time = d.timeFeature()
+	}
+	switch {
+	case time >= 0:
 		held.By, units = d.Names()[time], d.latest(time, count)
 	case o.HoldOutLast && !o.Blocks:
 		d.Warnings = append(slices.Clip(d.Warnings), "option holdout takes the last rows of the table: it has several columns, and none of them orders the rows")
@@ -72,13 +76,9 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 // rises from every row of the table to the next; −1 without one.
 func (d Data) timeFeature() int {
 	var varying, dates []int
-	first := 0
-	if d.Encoding != nil {
-		for i := range d.Encoding.Columns {
-			if c := &d.Encoding.Columns[i]; c.Kind == feature.Date {
-				dates = append(dates, first)
-			}
-			first += d.Encoding.Columns[i].Width()
+	for k, i := range d.Encoding.Sources() {
+		if d.Encoding.Columns[i].Kind == feature.Date {
+			dates = append(dates, k)
 		}
 	}
 	for c := range d.D {

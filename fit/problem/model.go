@@ -173,11 +173,12 @@ func LinearMean(o Options, s *Sample) (text string, without []string, exact bool
 		return "", nil, false
 	}
 	text, without, exact = linearIn(slices.Clone(s.Columns), s)
-	indicators := s.Data.Encoding.Indicators()
-	if exact || indicators == nil {
+	sources := s.Data.Encoding.Sources()
+	indicator := func(d int) bool { return sources != nil && s.Data.Encoding.Columns[sources[d]].Width() > 1 }
+	if exact || !slices.ContainsFunc(s.Columns, indicator) {
 		return text, without, exact
 	}
-	return linearIn(slices.DeleteFunc(slices.Clone(s.Columns), func(d int) bool { return slices.Contains(indicators, d) }), s)
+	return linearIn(slices.DeleteFunc(slices.Clone(s.Columns), indicator), s)
 }
 
 // linearIn is [LinearMean] in the given features.

@@ -284,20 +284,13 @@ func ParseBoolean(cell string) (v float64, ok bool) {
 	return 0, false
 }
 
-// Indicators returns the positions of the features that are indicators of categories, nil without an encoding.
-func (e *Encoding) Indicators() (out []int) {
+// Sources returns the column of each feature, as its position among Columns; nil without an encoding.
+func (e *Encoding) Sources() (of []int) {
 	if e == nil {
 		return nil
 	}
-	at := 0
 	for i := range e.Columns {
-		width := e.Columns[i].Width()
-		for k := range width {
-			if width > 1 {
-				out = append(out, at+k)
-			}
-		}
-		at += width
+		of = append(of, slices.Repeat([]int{i}, e.Columns[i].Width())...)
 	}
-	return out
+	return of
 }
