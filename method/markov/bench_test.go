@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"gpfit/device"
@@ -58,7 +59,7 @@ func BenchmarkValue(b *testing.B) {
 // BenchmarkGradient evaluates the likelihood with its gradient, of 10⁶ rows without GPFIT_ROWS.
 func BenchmarkGradient(b *testing.B) {
 	n := benchmarkRows()
-	for _, text := range []string{"matern12", "matern32", "matern52", "matern(3.5)", "matern52 + matern12*cosine"} {
+	for _, text := range []string{"matern12", "matern32", "matern52", "matern(3.5)", "matern52 + matern12*cosine", "matern12" + strings.Repeat(" + matern12*cosine", 20)} {
 		for _, regular := range []bool{true, false} {
 			name := text + ", uneven"
 			if regular {

@@ -47,7 +47,7 @@ func (f *filter) noiseOf(i int) float64 {
 
 // start writes the covariance of the states before the first row.
 func (f *filter) start(p *square) {
-	clear(p[:])
+	clear(p[:f.states*f.states])
 	f.addBlocks(p, f.prior)
 }
 

@@ -97,7 +97,8 @@ func between(f *filter, at *sortedPoints, k int) *square {
 	now := at.times[at.points[k-1]]
 	move := func(to float64) {
 		f.timesLeft(&tmp, &phi, f.transition(to-now, turns))
-		phi, now = tmp, to
+		copy(phi[:s*s], tmp[:s*s])
+		now = to
 	}
 	var weights, seen [maxStates]float64
 	for i := at.rows[k-1] + 1; i <= at.rows[k]; i++ {

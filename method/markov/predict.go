@@ -122,9 +122,9 @@ func (s *sweeps) addBefore(at *sortedPoints, c *crossing, kept, out []float64) {
 		for ; now < row; now++ {
 			c.next(now + 1)
 		}
-		state = c.state
+		copy(state[:c.states], c.state[:])
 		c.forward(state[:c.states], tmp[:], c.transition(at.times[j]-c.times[row], turns))
-		c.weights(weights[:], at.times[j])
+		c.stateModel.weights(weights[:], at.times[j])
 		out[j] += c.project(state[:], weights[:])
 	}
 }
@@ -145,9 +145,9 @@ func (s *sweeps) addAfter(at *sortedPoints, c *crossing, kept, out []float64) {
 		for ; now > row; now-- {
 			c.previous(now - 1)
 		}
-		state = c.state
+		copy(state[:c.states], c.state[:])
 		c.backward(state[:], tmp[:], c.transition(c.times[row]-at.times[j], turns))
-		c.weights(weights[:], at.times[j])
+		c.stateModel.weights(weights[:], at.times[j])
 		for b := range c.blocks {
 			out[j] += weights[b] * c.priorRow(b, state[c.blocks[b].first:])
 		}
@@ -220,7 +220,7 @@ func visit(w *workspace, at *sortedPoints, f func(j int, p, n *square)) {
 			w.advance(&p, &tmp, w.transition(at.times[j]-w.times[row], noise))
 		}
 		if row+1 == w.N {
-			clear(after[:])
+			clear(after[:w.stateModel.states*w.stateModel.states])
 			f(j, &p, &after)
 			continue
 		}

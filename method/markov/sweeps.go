@@ -34,28 +34,26 @@ func (s *sweeps) numbers() int {
 type crossing struct {
 	*stateModel
 	*sortedRows
-	v     []float64
-	state [maxStates]float64
+	v                   []float64
+	state, tmp, weights [maxStates]float64
 }
 
 // next moves c from the row before to the i-th row.
 func (c *crossing) next(i int) {
-	var tmp, weights [maxStates]float64
 	if i > 0 {
-		c.forward(c.state[:c.states], tmp[:], c.transition(c.gap(i), turns))
+		c.forward(c.state[:c.states], c.tmp[:], c.transition(c.gap(i), turns))
 	}
-	c.weights(weights[:], c.times[i])
-	c.addPrior(c.state[:], weights[:], c.v[c.place(i)])
+	c.stateModel.weights(c.weights[:], c.times[i])
+	c.addPrior(c.state[:], c.weights[:], c.v[c.place(i)])
 }
 
 // previous moves h from the row after to the i-th row.
 func (c *crossing) previous(i int) {
-	var tmp, weights [maxStates]float64
 	if i+1 < len(c.times) {
-		c.backward(c.state[:], tmp[:], c.transition(c.gap(i+1), turns))
+		c.backward(c.state[:], c.tmp[:], c.transition(c.gap(i+1), turns))
 	}
-	c.weights(weights[:], c.times[i])
-	c.addWeighted(c.state[:], weights[:], c.v[c.place(i)])
+	c.stateModel.weights(c.weights[:], c.times[i])
+	c.addWeighted(c.state[:], c.weights[:], c.v[c.place(i)])
 }
 
 // keep stores the states of every 16th row.

@@ -69,12 +69,7 @@ func (m *stateModel) isAt(prog *kernel.Program, theta []float64) bool {
 	return m != nil && m.prog.Same(prog) && slices.Equal(m.theta, theta)
 }
 
-// few reports whether the model is one Matérn leaf of at most three states, and rate returns its λ.
-func (m *stateModel) few() bool {
-	b := &m.blocks[0]
-	return len(m.blocks) == 1 && m.states <= 3 && b.power == 0 && len(b.leaves) == 1 && !b.leaves[0].cosine
-}
-
+// rate returns λ of a model of few states.
 func (m *stateModel) rate() float64 {
 	leaf := m.blocks[0].leaves[0]
 	return lambda(leaf.order) / m.theta[leaf.param]
