@@ -2,48 +2,62 @@ package markov
 
 import "math"
 
-// oneState are the sweeps of matern12.
+// oneState are the sweeps of matern12. Each carries its state from row to row by a product and a sum, so that no
+// row waits for a division of the row before.
 type oneState struct{ *filter }
 
+// form has P as a fraction u/v. With e = A² and the fraction of P⁻ = eP + Q,
+//
+//	S = P⁻ + d = w/v, w = eu + (Q + d)v;  P = P⁻·d/S: u ← d(eu + Qv), v ← w.
+//
+// All terms are positive, and v is the product of the S.
 func (f oneState) form(state *square, first, last int, det *determinant) (int, float64) {
-	p, size := state[0], f.size[0]
+	const small, large = 1e-50, 1e50
+	u, v, size := state[0], 1.0, f.size[0]
 	f.wait(0, first, last)
 	for i := first; i < last; i++ {
+		e, q, d := 1.0, 0.0, f.noiseOf(i)
 		if i > 0 {
-			p = f.decay[i]*f.decay[i]*p + size*noises1(f.integral[i])
+			e, q = f.decay[i]*f.decay[i], size*noises1(f.integral[i])
 		}
-		d := f.noiseOf(i)
-		s := p + d
-		if !(s > 0) || math.IsInf(s, 1) {
+		top, w := e*u+q*v, e*u+(q+d)*v
+		s := w / v
+		if !(s > 0 && s <= math.MaxFloat64) {
 			return i, s
 		}
-		det.multiply(s)
-		f.s[i], f.k[i] = s, p/s
-		p *= d / s
-		f.p[i] = p
+		k := top / w
+		f.s[i], f.k[i], f.p[i] = s, k, k*d
+		if u, v = d*top, w; w < small || w > large {
+			det.multiply(w)
+			u, v = k*d, 1
+		}
 	}
-	state[0] = p
+	det.multiply(v)
+	state[0] = u / v
 	return last, 1
 }
 
 func (f oneState) innovate(b, mean []float64, first, last int) {
 	m := mean[0]
 	for i := first; i < last; i++ {
-		m *= f.decay[i]
-		at := f.place(i)
-		b[at] -= m
-		m += f.k[i] * b[at]
+		at, k := f.place(i), f.k[i]
+		y, before := b[at], m*f.decay[i]
+		b[at] = y - before
+		m = f.kept(i)*m + k*y
 	}
 	mean[0] = m
 }
+
+// kept is the weight of the mean before the i-th row in its own mean, (1 − kH)A.
+func (f oneState) kept(i int) float64 { return f.noiseOf(i) / f.s[i] * f.decay[i] }
 
 func (f oneState) smooth(b, back []float64, first, last int) {
 	r := back[0]
 	for i := last - 1; i >= first; i-- {
 		at := f.place(i)
-		u := b[at]/f.s[i] - f.k[i]*r
-		b[at] = u
-		r = f.decay[i] * (r + u)
+		v := b[at] / f.s[i]
+		b[at] = v - f.k[i]*r
+		r = f.kept(i)*r + f.decay[i]*v
 	}
 	back[0] = r
 }
@@ -52,9 +66,11 @@ func (f oneState) contract(info *square, g *sums, inv float64, diag []float64, f
 	n, rate, size := info[0], f.rate(), f.size[0]
 	sizes, shapes := 0.0, 0.0
 	for i := last - 1; i >= first; i-- {
-		s, k, ratio := f.s[i], f.k[i], f.noiseOf(i)/f.s[i]
-		diag[f.place(i)] += inv * (1/s + k*k*n)
-		n = 1/s + ratio*ratio*n
+		own, k := 1/f.s[i], f.k[i]
+		ratio := f.noiseOf(i) * own
+		diag[f.place(i)] += inv * (own + k*k*n)
+		before := n
+		n = own + ratio*ratio*n
 		if i == 0 {
 			sizes += size * n
 			break
@@ -64,7 +80,7 @@ func (f oneState) contract(info *square, g *sums, inv float64, diag []float64, f
 		if tau <= longest {
 			shapes += 2 * tau * e * (f.p[i-1] - size) * n // Q + APAᵀ = s² + A(P − s²)Aᵀ
 		}
-		n *= e
+		n = e*own + e*ratio*ratio*before
 	}
 	g.sizes[0] += sizes
 	g.shapes[0] += shapes

@@ -3,6 +3,7 @@ package markov
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"gpfit/device"
@@ -25,6 +26,7 @@ var expressions = []string{
 	"(matern12(dims=1) + constant)*(cosine(dims=1) + matern32(dims=1))", "matern32(dims=1)*linear(dims=1)",
 	"matern32(dims=1) + matern32(dims=1) + matern12(dims=1)", "matern52(dims=1)*cosine(dims=1)*linear(dims=1) + linear(dims=1)*linear(dims=1)",
 	"matern12(dims=1) + constant*linear(dims=1)", "cosine(dims=1)*cosine(dims=1)*matern52(dims=1) + matern12(dims=1)",
+	"matern32(dims=1)" + strings.Repeat(" + matern12(dims=1)*cosine(dims=1)", 12), "matern(3.5, dims=1)*matern(3.5, dims=1)*matern(3.5, dims=1)",
 }
 
 // randomTimes returns times of one of several kinds.
