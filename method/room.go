@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/device/part"
 	"gpfit/kernel"
 	"gpfit/method/markov"
 	"gpfit/method/mpi"
@@ -61,7 +60,7 @@ func inFile(w device.Workload, b device.Backend) string {
 	return fmt.Sprintf("keep half of the matrix in a file: set %s to a folder on a fast disk with %s of room, and option method %s%s", tiles.Scratch, device.FormatBytes(bytes), tiles.Name, timeOf(plan))
 }
 
-// onMachines names the method mpi on more machines with the memory of this one, or on more cards like this one.
+// onMachines names the method mpi on more machines with the memory of this one.
 func onMachines(w device.Workload, b device.Backend) string {
 	if b.Supports(w) != nil {
 		return ""
@@ -70,11 +69,6 @@ func onMachines(w device.Workload, b device.Backend) string {
 		info := d.Info()
 		if info.MemoryFree == 0 {
 			continue
-		}
-		if card, ok := d.(part.Device); ok {
-			if cards, plan := mpi.Cards(card, w.N, w.D, info.MemoryFree); cards > 1 {
-				return fmt.Sprintf("start a rank of gpfit for each of %d cards like this one by mpirun or srun, with option method %s and option device %s%s", cards, mpi.Name, device.Kind(info.Name), timeOf(plan))
-			}
 		}
 		if host, ok := d.(device.DenseDevice); ok && info.Host {
 			if machines, plan := mpi.Machines(host, w.N, w.D, info.MemoryFree); machines > 1 {

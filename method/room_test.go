@@ -6,7 +6,6 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/device/part"
 	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
@@ -28,33 +27,4 @@ func TestRoom(t *testing.T) {
 	if err := Room(device.Workload{N: 1000, D: 2, Program: prog, Diagonal: true}, device.Dense{}.On(dev), none); err != none {
 		t.Errorf("advice for a leave-one-out objective: %v", err)
 	}
-}
-
-// cardOf is a card with the memory and plans of an H100 that cannot compute.
-type cardOf struct {
-	device.DenseDevice
-	part.Device
-}
-
-func (c cardOf) Info() device.Info { return device.Info{Name: "cuda:0", MemoryFree: 80e9} }
-func (c cardOf) Close() error      { return nil }
-
-func (cardOf) PartPlan(n, d int, s part.Shape) device.Plan {
-	rows, cols := s.Largest(n)
-	p := device.MatrixPlan(n, d, "cuda:0", 8*int64(rows)*int64(cols))
-	p.FlopRate = 5e13 * float64(s.Rows*s.Cols)
-	return p
-}
-
-func (c cardOf) Plan(n, d int) device.Plan {
-	return c.PartPlan(n, d, part.Shape{Rows: 1, Cols: 1, Block: part.CardBlock})
-}
-
-func (cardOf) Supports(*kernel.Program) error { return nil }
-
-// TestRoomOnCards asks about a table that fits on 28 cards of 80 GB.
-func TestRoomOnCards(t *testing.T) {
-	prog := testcheck.Get(kernel.CompileText("rbf", 2))(t)
-	w := device.Workload{N: 500_000, D: 2, Program: prog}
-	testcheck.Words(t, Room(w, device.Dense{}.On(cardOf{}), errors.New("no room")).Error(), "start a rank of gpfit for each of 28 cards like this one by mpirun or srun, with option method mpi and option device cuda, about 2m")
 }

@@ -335,15 +335,13 @@ LARGEST = (188_000, 140_000)
 
 def tiles(run):
     """Measures the method tiles: beside the method dense, with most tiles in the memory of the
-    host, at the largest n of the card, and on two cards. Before two cards comes the method mpi,
-    on one card, if cuBLASMp and cuSOLVERMp are there."""
+    host, at the largest n of the card, and on two cards."""
     small = ["--order", 16] if run.args.scale != 1 else []  # several tiles also for few rows
     ways = ["--ways", "dense,tiles,host", *small]
     sizes = run.sizes(20_000) if run.args.quick else run.sizes(20_000, 40_000)
     done = measure(run, "tiles", sizes, 110, *ways)
     if not run.args.quick:
         largest_tiles(run, done.records, small)
-    measure(run, "tiles", run.sizes(20_000, 40_000), 40, "--ways", "dense,mpi")
     name, _, index = run.args.device.partition(":")
     both = f"{run.args.device},{name}:{1 if index in ('', '0') else 0}"
     done = measure(run, "tiles", sizes, 50, *ways, device=both, quiet=True)

@@ -53,7 +53,7 @@ func runDevices(c *cli.Command) error {
 		about := m.About()
 		one := methodView{Name: about.Name, Exact: about.Exact, About: about.Text}
 		if about.Name == mpi.Name {
-			one.Detail = mpi.Describe(gpfit.Drivers())
+			one.Detail = mpi.Describe()
 		}
 		v.Methods = append(v.Methods, one)
 	}

@@ -51,7 +51,7 @@ func (v *planView) Text() string { return view("plan", v) }
 
 // plan reports which methods can compute a job, and what a whole fit is expected to take. It computes nothing.
 func plan(c *cli.Command, opts problem.Options, whole bool) error {
-	mpi.Describe(nil) // its plan depends on the libraries
+	mpi.Describe() // its plan depends on the libraries
 	data, err := c.Table(c.Args[0])
 	if err != nil {
 		return err

@@ -19,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/device/cuda/emulator"
 	"gpfit/internal/testcheck"
 )
 
@@ -215,52 +214,6 @@ func TestRanksOfSlurm(t *testing.T) {
 				t.Errorf("NLML %v, one process %v", got.NLML, want.NLML)
 			}
 		}
-	}
-}
-
-// TestRanksOnCards evaluates on the emulated cards of two ranks, with the result of the processor. What is wrong with a card or
-// its libraries has its exit code and says what to do.
-func TestRanksOnCards(t *testing.T) {
-	t.Parallel()
-	rows := writeRows(t, 150)
-	args := []string{"nlml", rows, "--kernel", "rbf(ard)", "--json", "--quiet"}
-	want := optimumOf(t, exec.Command("gpfit", append(args, "--device", "cpu")...))
-	args = append(args, "--method", "mpi", "--device", "cuda")
-	on := func(machine emulator.Config) *exec.Cmd {
-		if machine.Devices == 0 {
-			machine.Devices = 2
-		}
-		cmd := mpirun(t, args...)
-		cmd.Env = append(emulator.Env(t, machine), "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1", "GPFIT_MPI_BLOCK=32")
-		return cmd
-	}
-	machines := []emulator.Config{{Toolkit: emulator.CUDA13, DriverVersion: 13000}, {Toolkit: emulator.Wheels12}, {Toolkit: emulator.Wheels13, DriverVersion: 13000}}
-	for _, machine := range machines[:atMost(1, len(machines))] {
-		got := optimumOf(t, on(machine))
-		if got.Method != "mpi" || math.Abs(got.NLML-want.NLML) > 1e-10*math.Abs(want.NLML) {
-			t.Errorf("%s: %+v, on the processor %+v", machine.Toolkit, got, want)
-		}
-	}
-	wrong := []struct {
-		machine emulator.Config
-		says    string
-	}{
-		{faults("cublasMpSyrk", 1, 5), "CUBLASMP_STATUS_EXECUTION_FAILED"},
-		{emulator.Config{Env: []string{"GPFIT_EMU_OLD_MP=1"}}, "cuBLASMp 0.7.1 is too old: gpfit needs"},
-		{emulator.Config{Devices: 1}, "ncclInvalidUsage (status 5) (each rank needs a card of its own"},
-		{faults("ncclCommGetAsyncError", 3, 6), "ncclRemoteError"},
-		{emulator.Config{Memory: 4 << 20}, "cuda:0"},
-	}
-	for _, one := range wrong[:atMost(2, len(wrong))] {
-		code, stdout, stderr := end(t, on(one.machine))
-		if code != exit.Device || !strings.Contains(stderr, one.says) {
-			t.Errorf("exit code %d, want %d and %q\n%s%s", code, exit.Device, one.says, stdout, stderr)
-		}
-	}
-	single := exec.Command("gpfit", args...)
-	single.Env = append(emulator.Env(t, faults("cusolverMpPotrf", 1, 6)), "GPFIT_MPI_BLOCK=32")
-	if code, _, stderr := end(t, single); code == 0 || !strings.HasPrefix(stderr, "gpfit: cusolverMpPotrf: CUSOLVER_STATUS_EXECUTION_FAILED") {
-		t.Errorf("one rank: exit code %d\n%s", code, stderr)
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/mathlib"
-	"gpfit/device/part"
 	"gpfit/device/tiling"
 	"gpfit/kernel"
 )
@@ -82,14 +81,6 @@ func (typical) TileSpace(n, columns, order int) (tile, rest int64) {
 
 func (t typical) NewTileBank(context.Context, *kernel.Points, int, int, []float64) (tiling.Bank, error) {
 	return nil, t.elsewhere()
-}
-
-func (t typical) Joins() (libraries string, err error) { return "", t.elsewhere() }
-
-func (t typical) Join(part.Rank) (part.Card, error) { return nil, t.elsewhere() }
-
-func (t typical) PartPlan(n, columns int, s part.Shape) device.Plan {
-	return partPlan(t.Plan(n, columns), s)
 }
 
 func (t typical) elsewhere() error {

@@ -6,9 +6,7 @@ import "gpfit/device"
 // of the factor.
 func (s *share) form(c *call) (r result) {
 	d := make([]float64, s.x.N)
-	var err error
-	r.minor, r.stopped, err = s.part.Form(s.program(c), c.numbers[0], c.numbers[1], d, s.progress(c))
-	s.check(err)
+	r.minor, r.stopped = s.part.Form(s.program(c), c.numbers[0], c.numbers[1], d, s.progress(c))
 	if r.minor == 0 && !r.stopped {
 		s.world.Sum(d)
 		r.vectors = [][]float64{d}
@@ -24,7 +22,7 @@ func (s *share) solve(c *call) result {
 	n, all := s.x.N, c.numbers[0]
 	for j0 := 0; j0 < c.M; j0 += sidesAtOnce {
 		sides := all[j0*n : min(j0+sidesAtOnce, c.M)*n]
-		s.check(s.part.Solve(c.With, sides))
+		s.part.Solve(c.With, sides)
 		s.world.Sum(sides)
 		if s.agree(c, 0) {
 			return result{stopped: true}
@@ -40,8 +38,7 @@ func (s *share) contract(c *call) (r result) {
 	gradient, diag := make([]float64, prog.NumParams), make([]float64, s.x.N)
 	var err error
 	r.stopped, err = s.part.Contract(adj, prog, c.numbers[0], gradient, diag, s.progress(c))
-	s.check(err)
-	if r.stopped {
+	if s.check(err); r.stopped {
 		return r
 	}
 	s.inOrder(gradient)

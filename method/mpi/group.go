@@ -9,30 +9,36 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"gpfit/device"
-	"gpfit/device/part"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/workers"
 	"gpfit/kernel"
 	"gpfit/method/mpi/engine"
 	"gpfit/method/mpi/host"
 	"gpfit/method/mpi/message"
+	"gpfit/method/mpi/part"
 )
 
 // group is the ranks of the program, which compute together.
 type group struct {
 	world *message.World
-	// grid or card computes for a rank; both are nil until the first call needs one.
+	// grid computes for a rank. It is nil until the first call needs it.
 	grid *engine.Grid
-	card part.Card
-	// device is the card, cards the shape of the ranks as cards, and drivers open the card on ranks other than 0.
-	device  part.Device
-	cards   part.Shape
-	drivers []device.Driver
 	// slow means that the reference BLAS computes the products.
 	slow atomic.Bool
 	// team is the threads of a rank.
 	team *workers.Team
+}
+
+// open opens the engine of this rank. The error on rank 0 is the first error of any rank.
+func (g *group) open(c *call) error {
+	grid, err := engine.Open(g.world, c.Shape, c.Engine)
+	if err != nil {
+		return err
+	}
+	grid.SetThreads(g.team.Size())
+	g.slow.Store(grid.Slow())
+	g.grid = grid
+	return nil
 }
 
 // threadsOf returns the number of threads for a rank: all that it may use, but not more than its part of the
@@ -57,7 +63,6 @@ type operation string
 // The operations of all ranks.
 const (
 	opOpen     operation = "open"
-	opLeave    operation = "leave"
 	opMeasure  operation = "measure"
 	opAllocate operation = "allocate"
 	opForm     operation = "form"
@@ -79,8 +84,6 @@ type call struct {
 	// Shape and Engine come from the variables of rank 0: a launcher need not pass variables on to other machines.
 	Shape  part.Shape
 	Engine string
-	// Card is the name of the card of rank 0 on which ranks have their parts, "" for processors.
-	Card string
 	// With is the matrix to solve with.
 	With part.Operation
 	// Threads is the number of threads that a rank may use.
@@ -99,9 +102,8 @@ type call struct {
 	Lengths []int
 	// numbers are sent apart: points, parameters, noise, vectors, as the operation says.
 	numbers [][]float64
-	// device is the card on rank 0, and prog the covariance function there.
-	device part.Device
-	prog   *kernel.Program
+	// prog is the covariance function on rank 0.
+	prog *kernel.Program
 	// poll is called on rank 0 between pieces of the work, with the operations done, and reports whether to stop.
 	poll func(flops float64) (stop bool)
 }
@@ -169,13 +171,8 @@ func numbersFor(shape part.Shape, n, d int) int64 {
 	return int64(rows)*int64(cols) + vectors + host.PredictionNumbers
 }
 
-// measure returns, for each rank, the bytes that a workspace takes on its card, or on its node, and the free memory there.
+// measure returns, for each rank, the bytes that a workspace takes on its node, and the free memory there.
 func (g *group) measure(c *call) result {
-	var need, free int64
-	if c.Card != "" {
-		need, free = g.device.PartPlan(c.N, c.D, g.cards).DeviceBytes(), g.device.Info().MemoryFree
-	} else {
-		need, free = 8*numbersFor(g.grid.Shape, c.N, c.D)*int64(g.world.Near), hostmem.Free()
-	}
-	return result{vectors: [][]float64{g.world.Gather([]float64{float64(need), float64(free)})}}
+	need := 8 * numbersFor(g.grid.Shape, c.N, c.D) * int64(g.world.Near)
+	return result{vectors: [][]float64{g.world.Gather([]float64{float64(need), float64(hostmem.Free())})}}
 }

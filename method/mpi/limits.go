@@ -10,7 +10,7 @@ import (
 	"gpfit/method/internal/hostmethod"
 )
 
-// limits list the abilities that the method has neither on processors nor on cards.
+// limits list the abilities that the method lacks.
 var limits = hostmethod.Limits{Method: Name, Blocks: hostmethod.NoBlocks, Diagonal: "leave-one-out; the method dense does", Factor: hostmethod.NoFactor}
 
 // supports returns an error if the method cannot do the workload on a number of ranks.

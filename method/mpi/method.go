@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync/atomic"
 
 	"gpfit/device"
-	"gpfit/device/part"
 	"gpfit/kernel"
 	"gpfit/method/internal/hostmethod"
 	"gpfit/method/mpi/engine"
 	"gpfit/method/mpi/message"
+	"gpfit/method/mpi/part"
 )
 
 // Name is the name of the method.
@@ -35,17 +34,13 @@ func (Method) MaxRows(hostFree int64) int {
 	return int(float64(device.Dense{}.MaxRows(hostFree)) * math.Sqrt(float64(message.Launched().Size)))
 }
 
-// Backends implements [device.Method]. It opens the libraries only if there are other ranks, which wait for that. Cards have one
-// backend, on the first of them: the others are lanes of the same card.
+// Backends implements [device.Method]. It opens the libraries only if there are other ranks, which wait for that.
 func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
-	if first, ok := devices[0].(part.Device); ok {
-		return onCard(first, devices)
-	}
-	shape, err := part.ShapeFor(message.Launched().Size, part.HostBlock)
+	shape, err := part.ShapeFor(message.Launched().Size)
 	near := 1
 	if err == nil && message.Launched().Size > 1 {
 		var g *ranks
-		if g, err = openFor(nil); err == nil {
+		if g, err = openEngine(); err == nil {
 			near = g.world.Near
 		}
 	}
@@ -55,27 +50,14 @@ func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
 	return hostmethod.Backends(Name, devices, func(b hostmethod.Base) device.Backend { return backend{b, shape, near} })
 }
 
-// Describe says which libraries the method finds on this machine, or which it lacks: for processors, and for cards if a driver
-// has usable ones.
-func Describe(drivers []device.Driver) string {
+// Describe says which libraries the method finds on this machine, or which it lacks.
+func Describe() string {
 	l, err := message.Load()
 	if err != nil {
 		return err.Error()
 	}
-	text := l.Version + "; " + engine.Describe(l)
 	reference.Store(engine.Slow(l))
-	for _, d := range drivers {
-		joining, ok := d.(part.Joining)
-		if !ok || !slices.ContainsFunc(d.Probe(context.Background()), func(f device.Finding) bool { return f.Usable }) {
-			continue
-		}
-		libraries, err := joining.Joins()
-		if err != nil {
-			libraries = "no libraries for cards: " + err.Error()
-		}
-		text += "; " + libraries
-	}
-	return text
+	return l.Version + "; " + engine.Describe(l)
 }
 
 // backend is the method on the ranks of the program.
@@ -154,41 +136,33 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 	if err := errors.Join(b.Supports(w), b.CheckPoints(ctx, x, plan)); err != nil {
 		return nil, err
 	}
-	s, err := newWorkspace(nil, b.Host, x, plan, b.Host.Info().Threads)
+	s, err := newWorkspace(b.Host, x, plan)
 	if err != nil {
 		return nil, err
 	}
-	return struct{ hostWorkspace }{s}, nil
+	return struct{ allWorkspace }{s}, nil
+}
+
+// allWorkspace has the capabilities of a workspace.
+type allWorkspace interface {
+	device.Workspace
+	device.InverseDiagonal
+	device.JointCovariance
+	device.DerivativeProducts
 }
 
 // Machines returns how many machines, with free bytes of memory each, hold n rows of d columns, and the plan of one
 // value with gradient on all of them if each has the rate of host; 0 means more than a thousand.
 func Machines(host device.DenseDevice, n, d int, free int64) (machines int, p device.Plan) {
-	return fewest(part.HostBlock, free, func(s part.Shape) (device.Plan, int64) {
-		bytes := 8 * numbersFor(s, n, d)
-		p := device.MatrixPlan(n, d, "", bytes)
-		p.FlopRate = efficiency * float64(s.Rows*s.Cols) * host.Plan(n, d).FlopRate
-		return p, bytes
-	})
-}
-
-// Cards returns how many cards like this one, with free bytes of memory each, hold n rows, as [Machines] does.
-func Cards(card part.Device, n, d int, free int64) (cards int, p device.Plan) {
-	return fewest(part.CardBlock, free, func(s part.Shape) (device.Plan, int64) {
-		p := planOnCards(card, n, d, s)
-		return p, p.DeviceBytes()
-	})
-}
-
-// fewest returns the smallest number of ranks whose largest part fits in most of the free memory, with its plan.
-func fewest(block int, free int64, planOf func(s part.Shape) (p device.Plan, bytes int64)) (ranks int, p device.Plan) {
 	const most = 1000
 	for ranks := 1; ranks <= most; ranks++ {
-		shape, err := part.ShapeFor(ranks, block)
+		s, err := part.ShapeFor(ranks)
 		if err != nil {
 			return 0, p
 		}
-		if p, bytes := planOf(shape); bytes <= free/10*9 {
+		if bytes := 8 * numbersFor(s, n, d); bytes <= free/10*9 {
+			p := device.MatrixPlan(n, d, "", bytes)
+			p.FlopRate = efficiency * float64(ranks) * host.Plan(n, d).FlopRate
 			return ranks, p
 		}
 	}

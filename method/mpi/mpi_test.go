@@ -15,8 +15,6 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/device/cuda"
-	"gpfit/device/cuda/emulator"
 	"gpfit/device/devicetest"
 	"gpfit/internal/testcheck"
 	"gpfit/kernel"
@@ -32,7 +30,7 @@ func TestMain(m *testing.M) {
 			name, value, _ := strings.Cut(v, "=")
 			_ = os.Setenv(name, value)
 		}
-		code, err := mpi.Serve([]device.Driver{cuda.Driver{}, cpu.Driver{}})
+		code, err := mpi.Serve()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
@@ -47,35 +45,27 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// open returns the method on the ranks of this program, on processors or on cards.
+// open returns the method on the ranks of this program.
 func open(t testing.TB) device.Backend {
-	if os.Getenv("GPFIT_TEST_CARDS") == "" {
-		return testcheck.Get(mpi.Method{}.Backends([]device.Device{testcheck.Get(cpu.Open(device.Options{}))(t)}))(t)[0]
-	}
-	b := testcheck.Get(mpi.Method{}.Backends([]device.Device{testcheck.Get(cuda.Driver{}.Open(t.Context(), "cuda:0", device.Options{}))(t)}))(t)[0]
-	t.Cleanup(func() { testcheck.Do(t, b.Close()) })
-	return b
+	return testcheck.Get(mpi.Method{}.Backends([]device.Device{testcheck.Get(cpu.Open(device.Options{}))(t)}))(t)[0]
 }
 
-// grid is ranks in rows and columns, with blocks of an order, and an engine, "" for the default, on processors or on emulated cards.
+// grid is ranks in rows and columns, with blocks of an order, and an engine, "" for the default.
 type grid struct {
 	rows, cols, block int
 	engine            string
-	cards             bool
-	// order is the seed of streams that work late.
-	order int
 	// others are variables of all ranks but rank 0.
 	others []string
 }
 
 func (g grid) String() string {
-	return fmt.Sprintf("%dx%d%s%s", g.rows, g.cols, g.engine, map[bool]string{true: "cards"}[g.cards])
+	return fmt.Sprintf("%dx%d%s", g.rows, g.cols, g.engine)
 }
 
 // grids are the grids of the tests.
 func grids() []grid {
 	all := []grid{{rows: 1, cols: 1, block: 64}, {rows: 1, cols: 2, block: 64}, {rows: 2, cols: 2, block: 200}, {rows: 3, cols: 1, block: 64}}
-	if strings.Contains(mpi.Describe(nil), "ELPA") {
+	if strings.Contains(mpi.Describe(), "ELPA") {
 		all[1].engine = "elpa"
 	}
 	return all
@@ -98,11 +88,7 @@ func (g grid) run(t *testing.T, test func(t *testing.T)) {
 		}
 		cmd := exec.Command(mpirun, "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none", "-n", fmt.Sprint(g.rows*g.cols),
 			os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.count=1", "-test.v", "-test.timeout=10m")
-		env := os.Environ()
-		if g.cards {
-			env = append(emulator.Env(t, emulator.Config{Order: g.order, Devices: g.rows * g.cols}), "GPFIT_TEST_CARDS=1")
-		}
-		cmd.Env = append(env, "GPFIT_TEST_OTHERS="+strings.Join(g.others, " "), "GPFIT_TEST_RANKS=1", "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1",
+		cmd.Env = append(os.Environ(), "GPFIT_TEST_OTHERS="+strings.Join(g.others, " "), "GPFIT_TEST_RANKS=1", "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1",
 			fmt.Sprintf("GPFIT_MPI_GRID=%dx%d", g.rows, g.cols), fmt.Sprintf("GPFIT_MPI_BLOCK=%d", g.block), "GPFIT_MPI_ENGINE="+g.engine)
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 			t.Errorf("%v\n%s", err, out)
@@ -125,9 +111,7 @@ func TestConformance(t *testing.T) {
 
 // TestNotPD forms a matrix whose leading minor of a known order is 0, and then another one: all ranks agree.
 func TestNotPD(t *testing.T) {
-	for _, g := range []grid{grids()[2], cards()[0]} {
-		g.run(t, formNotPD)
-	}
+	grids()[2].run(t, formNotPD)
 }
 
 func formNotPD(t *testing.T) {
@@ -277,4 +261,12 @@ func compareOn(t *testing.T, on, dense device.Backend, text string, n int) {
 	if again.nlml != got.nlml || !slices.Equal(again.gradient, got.gradient) {
 		t.Errorf("%s, n = %d: repeated, the bits differ", text, n)
 	}
+}
+
+// TestOtherVariables gives rank 1 other variables than rank 0, whose variables count.
+func TestOtherVariables(t *testing.T) {
+	g := grid{rows: 1, cols: 2, block: 64, others: []string{"GPFIT_MPI_BLOCK=100", "GPFIT_MPI_GRID=2x1", "GPFIT_MPI_ENGINE=none"}}
+	g.run(t, func(t *testing.T) {
+		compareOn(t, open(t), testcheck.Get(cpu.New(device.Options{}))(t), "rbf(ard)", 300)
+	})
 }

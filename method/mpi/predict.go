@@ -23,7 +23,7 @@ func (s *share) predict(c *call) (r result) {
 	step := s.part.PointsAtOnce()
 	for j0 := 0; j0 < c.M; j0 += step {
 		j1 := min(j0+step, c.M)
-		s.check(s.part.SquaredNorms(prog, theta, xs, j0, reduction[j0:j1]))
+		s.part.SquaredNorms(prog, theta, xs, j0, reduction[j0:j1])
 		s.inOrder(reduction[j0:j1])
 		if s.agree(c, float64(s.x.N)*float64(s.x.N)*float64(j1-j0)) {
 			return result{stopped: true}

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 
 	"gpfit/device"
-	"gpfit/device/part"
 	"gpfit/internal/workers"
 	"gpfit/method/mpi/engine"
 	"gpfit/method/mpi/message"
+	"gpfit/method/mpi/part"
 )
 
 // ranks is the group with what this rank has of all workspaces.
@@ -39,24 +39,15 @@ var openRanks = sync.OnceValues(func() (*ranks, error) {
 	return g, nil
 })
 
-// openFor opens on all ranks what they compute with: cards, if rank 0 has the given one, or processors if it is nil.
-func openFor(d part.Device) (*ranks, error) {
+// openEngine opens on all ranks what they compute with.
+func openEngine() (*ranks, error) {
 	g, err := openRanks()
-	if err != nil {
+	if err != nil || g.grid != nil {
+		return g, err
+	}
+	c := &call{Op: opOpen, Engine: os.Getenv(engine.Variable)}
+	if c.Shape, err = part.ShapeFor(g.world.Size); err != nil {
 		return nil, err
-	}
-	c, block := &call{Op: opOpen, device: d, Engine: os.Getenv(engine.Variable)}, part.HostBlock
-	if d != nil {
-		c.Card, block = d.Info().Name, part.CardBlock
-	}
-	if c.Shape, err = part.ShapeFor(g.world.Size, block); err != nil {
-		return nil, err
-	}
-	switch {
-	case d == nil && g.grid != nil, d != nil && g.card != nil && g.device == d:
-		return g, nil
-	case d != nil && g.card != nil: // of a device that the program has opened before
-		g.do(&call{Op: opLeave})
 	}
 	return g, g.do(c).err
 }
@@ -94,9 +85,6 @@ func (g *ranks) perform(c *call) result {
 	switch c.Op {
 	case opOpen:
 		return result{err: g.open(c)}
-	case opLeave:
-		g.leave()
-		return result{}
 	case opMeasure:
 		return g.measure(c)
 	case opAllocate:
@@ -104,7 +92,6 @@ func (g *ranks) perform(c *call) result {
 		return result{}
 	case opFree:
 		s := g.shares[c.Share]
-		s.check(s.part.Close())
 		delete(g.shares, c.Share)
 		if 8*s.x.N*s.x.N/g.world.Size >= largeBytes { // the next workspace may need the memory
 			debug.FreeOSMemory()
@@ -127,16 +114,12 @@ func (g *ranks) perform(c *call) result {
 	panic(fmt.Sprintf("unknown operation %q", c.Op))
 }
 
-// checkMemory returns a [*device.MemoryError] if the card of a rank, or its node, has too little memory for a plan.
-func (g *ranks) checkMemory(p device.Plan, card string) error {
-	where, of := "host", "node"
-	if card != "" {
-		where, of = "device", "card"
-	}
-	all := g.do(&call{Op: opMeasure, Card: card, N: p.N, D: p.D}).vectors[0]
+// checkMemory returns a [*device.MemoryError] if the node of a rank has too little memory for a plan.
+func (g *ranks) checkMemory(p device.Plan) error {
+	all := g.do(&call{Op: opMeasure, N: p.N, D: p.D}).vectors[0]
 	for r := range len(all) / 2 {
 		if need, free := int64(all[2*r]), int64(all[2*r+1]); free > 0 && need > free {
-			err := &device.MemoryError{Plan: p, Where: where, Need: need, Free: free, What: fmt.Sprintf("the %s of rank %d", of, r)}
+			err := &device.MemoryError{Plan: p, Where: "host", Need: need, Free: free, What: fmt.Sprintf("the node of rank %d", r)}
 			return fmt.Errorf("%w; or start more ranks, so that each has less", err)
 		}
 	}

@@ -1,24 +1,18 @@
 package mpi
 
-import (
-	"gpfit/device"
-	"gpfit/method/mpi/message"
-)
+import "gpfit/method/mpi/message"
 
-// Serve does what rank 0 asks of this rank, until the program ends there, and returns its exit code. The drivers open the rank's
-// card, if it is to have one.
-func Serve(drivers []device.Driver) (code int, err error) {
+// Serve does what rank 0 asks of this rank, until the program ends there, and returns its exit code.
+func Serve() (code int, err error) {
 	g, err := openRanks()
 	if err != nil {
 		return 0, err
 	}
-	g.drivers = drivers
 	g.world.Do(func() {
 		for {
 			c := g.receive()
 			if c.Op == opEnd {
 				code = c.Code
-				g.leave()
 				return
 			}
 			g.perform(c)
@@ -39,10 +33,7 @@ func End(code int) error {
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.world.Do(func() {
-		g.send(&call{Op: opEnd, Code: code})
-		g.leave()
-	})
+	g.world.Do(func() { g.send(&call{Op: opEnd, Code: code}) })
 	g.ended = true
 	g.world.Finalize()
 	return nil

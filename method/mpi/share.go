@@ -1,23 +1,22 @@
 package mpi
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/device/part"
 	"gpfit/internal/hostmem"
 	"gpfit/kernel"
 	"gpfit/method/mpi/host"
+	"gpfit/method/mpi/part"
 )
 
 // share is this rank's share of a workspace: its part of Σ, and all points.
 type share struct {
 	*group
 	x    *kernel.Points
-	part part.Part
+	part *host.Part
 	// means predicts means.
 	means device.MeanPredictor
 	// prog is the last covariance function.
@@ -34,11 +33,6 @@ func newShare(g *group, c *call) *share {
 	means, err := cpu.Open(device.Options{Threads: threads})
 	s.check(err)
 	s.means = means
-	if c.Card != "" {
-		s.part, err = g.card.NewPart(context.Background(), s.x)
-		s.check(err)
-		return s
-	}
 	if g.world.Rank > 0 { // on rank 0 the program does so
 		hostmem.Expect(8 * numbersFor(g.grid.Shape, c.N, c.D))
 	}
@@ -48,9 +42,6 @@ func newShare(g *group, c *call) *share {
 
 // check ends the program on all ranks if there is an error, because the others would wait forever.
 func (s *share) check(err error) {
-	if err != nil && s.card != nil && s.world.Size > 1 {
-		err = fmt.Errorf("%w. The same command, started again, continues from its checkpoint; if the error returns, leave out this card", err)
-	}
 	if err != nil {
 		s.fail(err)
 	}

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/device/part"
 	"gpfit/kernel"
 	"gpfit/method/internal/hostmethod"
 	"gpfit/method/mpi/host"
+	"gpfit/method/mpi/part"
 )
 
 // workspace is the [hostmethod.Engine], on rank 0.
@@ -27,31 +27,25 @@ type workspace struct {
 	sent *kernel.Program
 }
 
-// newWorkspace makes a workspace on all ranks, with a number of threads, 0 for all, or on cards.
-func newWorkspace(on part.Device, host device.Device, x *kernel.Points, plan device.Plan, threads int) (*hostmethod.Workspace, error) {
-	g, err := openFor(on)
+// newWorkspace makes a workspace on all ranks.
+func newWorkspace(host device.Device, x *kernel.Points, plan device.Plan) (*hostmethod.Workspace, error) {
+	g, err := openEngine()
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	c := &call{Op: opAllocate, N: x.N, D: x.D, Threads: threads, numbers: [][]float64{x.X}}
-	w := &workspace{State: &hostmethod.State{Points: x, N: x.N, Host: host}, ranks: g}
-	rows, cols := 0, 0
-	if on != nil {
-		c.Card = on.Info().Name
-		rows, cols = g.cards.Largest(x.N)
-		w.bytes = plan.DeviceBytes()
-	} else {
-		rows, cols = g.grid.Largest(x.N)
-		w.bytes = 8 * numbersFor(g.grid.Shape, x.N, x.D)
-	}
-	w.matrixBytes = 8 * int64(rows) * int64(cols)
-	if err := g.checkMemory(plan, c.Card); err != nil {
+	if err := g.checkMemory(plan); err != nil {
 		return nil, err
+	}
+	rows, cols := g.grid.Largest(x.N)
+	w := &workspace{
+		State: &hostmethod.State{Points: x, N: x.N, Host: host}, ranks: g,
+		matrixBytes: 8 * int64(rows) * int64(cols), bytes: 8 * numbersFor(g.grid.Shape, x.N, x.D),
 	}
 	g.mutex.Lock()
 	g.next++
-	w.share, c.Share = g.next, g.next
+	w.share = g.next
 	g.mutex.Unlock()
+	c := &call{Op: opAllocate, Share: w.share, N: x.N, D: x.D, Threads: host.Info().Threads, numbers: [][]float64{x.X}}
 	return hostmethod.NewWorkspace(w.State, limits, w), g.do(c).err
 }
 

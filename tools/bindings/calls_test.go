@@ -313,11 +313,6 @@ func fitsPointer(p param, c ctype, a argument) error {
 	switch {
 	case known && a.form != where:
 		return fmt.Errorf("C takes %s, but Go passes %s", where, a.form)
-	case c.kind == defaults:
-		if a.form != aConstant || !a.zero {
-			return fmt.Errorf("only NULL is known to be a %s, but Go passes %s", p.base, a.form)
-		}
-		return nil
 	case a.form == aConstant && a.zero && p.stars > 1: // NULL
 		return nil
 	case a.form == onDevice && p.stars == 1 && p.base != deviceAddress && c.kind != handle:

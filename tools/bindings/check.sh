@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Checks the bindings to CUDA against NVIDIA's headers and libraries of the oldest
-# and the newest CUDA 12 and of CUDA 13, the newest two with NCCL, cuBLASMp and
-# cuSOLVERMp. It needs Go, gcc, python3 with pip, and the network, but no GPU.
+# and the newest CUDA 12 and of CUDA 13. It needs Go, gcc, python3 with pip, and the network, but no GPU.
 #
 # GPFIT_CUDA_TOOLKIT=/usr/local/cuda checks an installed toolkit and fetches none.
 # GPFIT_TOOLKITS selects from "12.0 12.9 13.5". The script fetches them one after the

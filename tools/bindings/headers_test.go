@@ -19,7 +19,7 @@ func TestHeaders(t *testing.T) {
 	k := needToolkit(t)
 	functions := 0
 	var enumerators, statuses []string
-	for _, name := range k.packages(t) {
+	for _, name := range bound {
 		list, s := readPrototypes(t, name+".h"), readSource(t, name)
 		functions += len(list)
 		for _, w := range append(k.checkPrototypes(t, list), k.checkNames(t, list)...) {
@@ -32,7 +32,7 @@ func TestHeaders(t *testing.T) {
 		what  string
 		lines []string
 	}{
-		{"types", typeAsserts(k.multi)},
+		{"types", typeAsserts()},
 		{"enumerators", enumerators},
 		{"error codes and statuses", statuses},
 		{"fields", layoutAsserts(readSource(t, "driver"))},
@@ -112,14 +112,11 @@ func (k *toolkit) checkNames(t *testing.T, list []prototype) []string {
 }
 
 // typeAsserts returns assertions about the sizes of types, and about which types are pointers.
-func typeAsserts(multi bool) []string {
+func typeAsserts() []string {
 	class := map[kind]int{integer: 1, enumeration: 1, handle: 5, real: 8} // as GCC numbers them
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(ctypes)) {
 		c := ctypes[name]
-		if c.kind == defaults || !multi && multiName.MatchString(name) {
-			continue
-		}
 		line := fmt.Sprintf("_Static_assert(sizeof(%s) == %d", name, c.size)
 		if c.kind != aggregate {
 			line += fmt.Sprintf(" && __builtin_classify_type((%s)0) == %d", name, class[c.kind])
@@ -167,11 +164,11 @@ func codeAsserts(s *source) []string {
 	return lines
 }
 
-// statusAsserts returns assertions about the statuses that mathlib and multi name.
+// statusAsserts returns assertions about the statuses that mathlib names.
 func statusAsserts(s *source) []string {
 	var lines []string
 	for variable, prefix := range map[string]string{
-		"cublasNames": "CUBLAS_STATUS_", "cusolverNames": "CUSOLVER_STATUS_", "ncclNames": "nccl", "cublasMpNames": "CUBLASMP_STATUS_",
+		"cublasNames": "CUBLAS_STATUS_", "cusolverNames": "CUSOLVER_STATUS_",
 	} {
 		for key, value := range elements(s.variables()[variable]) {
 			lines = append(lines, equal(prefix+s.text(value), s.number(key)))
@@ -228,27 +225,6 @@ var mutations = []struct{ in, function, old, new, found string }{
 	{"mathlib", "cublasGetMathMode", "cublasMath_t *mode", "cublasMath_t mode", "b"},
 	{"mathlib", "cublasGetProperty", "int *value", "double *value", "b"},
 	{"mathlib", "cublasDgemm_v2_64", "const double *alpha, const double *A", "const double *A, const double *alpha", "b"},
-	{"multi", "ncclCommInitRankScalable", "ncclUniqueId *commIds", "ncclUniqueId commIds", "b"},
-	{"multi", "ncclCommInitRankScalable", "ncclUniqueId *commIds, ncclConfig_t *config", "ncclConfig_t *config, ncclUniqueId *commIds", "b"},
-	{"multi", "ncclCommInitRankScalable", "int nranks, int myrank", "int myrank, int nranks", "h"},
-	{"multi", "ncclCommGetAsyncError", "ncclResult_t *asyncError", "double *asyncError", "b"},
-	{"multi", "cublasMpGridCreate", "cublasMpGridLayout_t layout", "cusolverMpGridMapping_t layout", "b"},
-	{"multi", "cublasMpGridCreate", "int64_t nprow, int64_t npcol", "int64_t npcol, int64_t nprow", "b"},
-	{"multi", "cublasMpGridCreate", "ncclComm_t comm", "cublasMpGrid_t comm", "h"},
-	{"multi", "cublasMpMatrixDescriptorCreate", "int64_t m, int64_t n", "int64_t n, int64_t m", "b"},
-	{"multi", "cublasMpMatrixDescriptorCreate", "int64_t nb, int64_t rsrc", "int64_t rsrc, int64_t nb", "b"},
-	{"multi", "cublasMpGemm", "int64_t k", "int k", "b"},
-	{"multi", "cublasMpGemm", "int64_t ia, int64_t ja", "int64_t ja, int64_t ia", "b"},
-	{"multi", "cublasMpSyrk", "void *d_work, size_t workspaceSizeInBytesOnDevice, void *h_work", "void *h_work, size_t workspaceSizeInBytesOnDevice, void *d_work", "b"},
-	{"multi", "cublasMpTrsm_bufferSize", "size_t *workspaceSizeInBytesOnHost", "size_t workspaceSizeInBytesOnHost", "b"},
-	{"multi", "cublasMpGeadd", "const void *beta, ", "", "b"},
-	{"multi", "cublasMpGeadd", "cublasMpMatrixDescriptor_t descC", "cusolverMpMatrixDescriptor_t descC", "h"},
-	{"multi", "cusolverMpCreateMatrixDesc", "int64_t M_A, int64_t N_A", "int64_t N_A, int64_t M_A", "b"},
-	{"multi", "cusolverMpCreateMatrixDesc", "int64_t LLD_A", "uint32_t LLD_A", "b"},
-	{"multi", "cusolverMpCreateMatrixDesc", "uint32_t CSRC_A, int64_t LLD_A", "int64_t LLD_A, uint32_t CSRC_A", "b"},
-	{"multi", "cusolverMpGetVersion", "cusolverMpHandle_t handle, int *version", "int *version", "b"},
-	{"multi", "cusolverMpPotrf", "cudaDataType_t computeType", "cublasComputeType_t computeType", "b"},
-	{"multi", "cusolverMpPotrf", "int *info", "int info", "b"},
 }
 
 // TestMutatedCalls checks that the comparison with the calls detects wrong prototypes.
@@ -268,7 +244,7 @@ func TestMutatedCalls(t *testing.T) {
 func TestMutatedHeaders(t *testing.T) {
 	k := needToolkit(t)
 	var changed []prototype
-	packages := k.packages(t)
+	packages := bound
 	for _, m := range mutations {
 		if !slices.Contains(packages, m.in) {
 			continue
@@ -305,12 +281,9 @@ func TestMutatedAsserts(t *testing.T) {
 		{"(CUdeviceptr)0) == 1", "(CUdeviceptr)0) == 5"},
 		{"(cudaDataType_t, cudaDataType)", "(cudaDataType_t, cublasOperation_t)"},
 	}
-	if k.multi {
-		changes = append(changes, change{"sizeof(ncclUniqueId) == 128", "sizeof(ncclUniqueId) == 64"})
-	}
 	for _, c := range changes {
 		text := k.headers()
-		for _, lines := range [][]string{typeAsserts(k.multi), constantAsserts(d), codeAsserts(d), layoutAsserts(d)} {
+		for _, lines := range [][]string{typeAsserts(), constantAsserts(d), codeAsserts(d), layoutAsserts(d)} {
 			text += strings.Join(lines, "\n") + "\n"
 		}
 		changed := strings.Replace(text, c.old, c.new, 1)

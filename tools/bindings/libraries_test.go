@@ -13,7 +13,6 @@ import (
 
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/mathlib"
-	"gpfit/device/cuda/multi"
 	"gpfit/internal/testcheck"
 )
 
@@ -26,25 +25,9 @@ func needLibraries(t *testing.T) (*toolkit, mathlib.Toolkit) {
 	return k, found
 }
 
-// multiFiles returns the paths of package multi's libraries if its headers are there.
-func (k *toolkit) multiFiles(t *testing.T) []string {
-	if !k.multi {
-		return nil
-	}
-	var paths []string
-	for _, name := range []string{"libnccl.so.2", "libcublasmp.so.0", "libcusolverMp.so.0"} {
-		path := k.find("lib", name)
-		if path == "" {
-			t.Fatalf("%s has the headers of package multi but not %s", k.dir, name)
-		}
-		paths = append(paths, path)
-	}
-	return paths
-}
-
 // owners are the libraries of the functions by the beginning of their names.
 var owners = []struct{ prefix, library string }{
-	{"nccl", "libnccl"}, {"cublasMp", "libcublasmp"}, {"cusolverMp", "libcusolverMp"}, {"cublas", "libcublas"}, {"cusolver", "libcusolver"},
+	{"cublas", "libcublas"}, {"cusolver", "libcusolver"},
 }
 
 // TestExports checks that the libraries export every bound function, except functions
@@ -52,7 +35,7 @@ var owners = []struct{ prefix, library string }{
 func TestExports(t *testing.T) {
 	k, found := needLibraries(t)
 	exported := map[string]bool{}
-	for _, path := range append(found.Files, k.multiFiles(t)...) {
+	for _, path := range found.Files {
 		library, _, _ := strings.Cut(filepath.Base(path), ".")
 		for _, s := range dynamicSymbols(t, path) {
 			if s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) == elf.STT_FUNC {
@@ -60,7 +43,7 @@ func TestExports(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range k.packages(t) {
+	for _, name := range bound {
 		if name == "driver" { // a toolkit has no libcuda
 			continue
 		}
@@ -96,26 +79,18 @@ func dynamicSymbols(t *testing.T, path string) []elf.Symbol {
 // because a process loads only one.
 const childVariable = "GPFIT_BINDINGS_CHILD"
 
-// TestLoad checks that mathlib and multi load the libraries, with a libcuda that reports
-// one device and does nothing, and that they report the versions of their headers.
-// cuSOLVERMp is loaded too, but tells its version only on a device.
+// TestLoad checks that mathlib loads the libraries, with a libcuda that reports
+// one device and does nothing, and that it reports the versions of their headers.
 func TestLoad(t *testing.T) {
-	if packages := os.Getenv(childVariable); packages != "" {
+	if os.Getenv(childVariable) != "" {
 		lib := testcheck.Get(mathlib.Load())(t)
 		fmt.Printf("loaded CUDA %d: cuBLAS %s cuSOLVER %s\n", lib.Toolkit.Major, lib.BLAS, lib.Solver)
-		if strings.Contains(packages, "multi") {
-			lib := testcheck.Get(multi.Load())(t)
-			fmt.Printf("loaded NCCL %s cuBLASMp %s\n", lib.NCCL, lib.BLAS)
-		}
 		return
 	}
 	k, _ := needLibraries(t)
 	want := fmt.Sprintf("loaded CUDA %d: cuBLAS %s cuSOLVER %s\n", k.version/1000, k.versions["CUBLAS"], k.versions["CUSOLVER"])
-	if k.multi {
-		want += fmt.Sprintf("loaded NCCL %s cuBLASMp %s\n", k.versions["NCCL"], k.versions["CUBLASMP"])
-	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestLoad$", "-test.v")
-	cmd.Env = append(os.Environ(), childVariable+"="+strings.Join(k.packages(t), ","), driver.LibraryVariable+"="+k.fakeDriver(t))
+	cmd.Env = append(os.Environ(), childVariable+"=1", driver.LibraryVariable+"="+k.fakeDriver(t))
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), want) {
 		t.Fatalf("%s: %v, want %s\n%s", k.name(), err, want, out)
@@ -143,14 +118,6 @@ func (k *toolkit) fakeDriver(t *testing.T) string {
 	for _, p := range readPrototypes(t, "driver.h") {
 		fmt.Fprintf(&b, "#undef %s\n%s { %s return CUDA_SUCCESS; }\n", p.name, strings.TrimSuffix(p.text, ";"), body[p.name])
 		defined[p.name] = true
-	}
-	for _, path := range k.multiFiles(t) {
-		for _, s := range dynamicSymbols(t, path) {
-			if s.Section == elf.SHN_UNDEF && driverName.MatchString(s.Name) && !defined[s.Name] {
-				fmt.Fprintf(&b, "__asm__(\".globl %[1]s\\n.set %[1]s, cuInit\");\n", s.Name)
-				defined[s.Name] = true
-			}
-		}
 	}
 	path := filepath.Join(t.TempDir(), "libcuda.so.1")
 	if _, stderr, err := k.gcc(t, b.String(), "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", path); err != nil {

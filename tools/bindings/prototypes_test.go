@@ -10,7 +10,7 @@ import (
 	"gpfit/internal/testcheck"
 )
 
-// prototype is a line of driver.h, mathlib.h or multi.h.
+// prototype is a line of driver.h or mathlib.h.
 type prototype struct {
 	text, file string
 	line       int
@@ -64,7 +64,7 @@ func parsePrototype(line string) (p prototype, ok bool) {
 	return p, true
 }
 
-// readPrototypes reads driver.h, mathlib.h or multi.h.
+// readPrototypes reads driver.h or mathlib.h.
 func readPrototypes(t *testing.T, file string) []prototype {
 	t.Helper()
 	text := testcheck.Get(os.ReadFile(file))(t)

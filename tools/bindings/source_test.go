@@ -26,7 +26,7 @@ type source struct {
 }
 
 var loadSources = sync.OnceValues(func() (map[string]*source, error) {
-	pkgs, err := structure.Load("../../device/cuda", "./driver", "./mathlib", "./multi")
+	pkgs, err := structure.Load("../../device/cuda", "./driver", "./mathlib")
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package bindings
 
 import (
 	_ "embed"
-	"regexp"
 	"strings"
 )
 
@@ -15,7 +14,6 @@ const (
 	handle // an opaque pointer
 	real
 	aggregate
-	defaults // a struct for which Go passes NULL, which stands for default values
 )
 
 // ctype is a type in the prototypes, with its size in bytes. The header tests compare
@@ -37,13 +35,10 @@ func init() {
 		{enumeration, 4}: "CUresult, CUdevice_attribute, CUfunction_attribute, CUcomputemode, CUmemorytype, " +
 			"CUjit_option, cublasStatus_t, cublasMath_t, cublasEmulationStrategy_t, cusolverMathMode_t, " +
 			"cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t, cudaDataType, cudaDataType_t, " +
-			"cublasComputeType_t, cusolverDeterministicMode_t, cusolverStatus_t, libraryPropertyType, " +
-			"ncclResult_t, cublasMpStatus_t, cublasMpGridLayout_t, cusolverMpGridMapping_t",
+			"cusolverDeterministicMode_t, cusolverStatus_t, libraryPropertyType",
 		{handle, 8}: "CUcontext, CUevent, CUfunction, CUmodule, CUstream, cublasHandle_t, cudaStream_t, " +
-			"cusolverDnHandle_t, cusolverDnParams_t, ncclComm_t, cublasMpHandle_t, cublasMpGrid_t, " +
-			"cublasMpMatrixDescriptor_t, cusolverMpHandle_t, cusolverMpGrid_t, cusolverMpMatrixDescriptor_t",
-		{aggregate, 128}: "CUDA_MEMCPY2D, ncclUniqueId",
-		{defaults, 0}:    "ncclConfig_t",
+			"cusolverDnHandle_t, cusolverDnParams_t",
+		{aggregate, 128}: "CUDA_MEMCPY2D",
 	} {
 		for name := range strings.SplitSeq(names, ", ") {
 			ctypes[name] = c
@@ -57,9 +52,6 @@ const deviceAddress = "CUdeviceptr"
 // synonyms are second names of types.
 var synonyms = map[string]string{"cudaDataType_t": "cudaDataType"}
 
-// multiName matches the names that package multi alone uses. Their headers belong to no toolkit.
-var multiName = regexp.MustCompile(`^(nccl|cublasMp|cusolverMp)`)
-
 // lateTypes came after CUDA 12.0, together with optional functions.
 var lateTypes = map[string]int{"cusolverDeterministicMode_t": 12020, "cublasEmulationStrategy_t": 12090, "cusolverMathMode_t": 13010}
 
@@ -67,7 +59,7 @@ var lateTypes = map[string]int{"cusolverDeterministicMode_t": 12020, "cublasEmul
 var lateEnumerators = map[string]int{"CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH": 13010}
 
 // bound are the packages that bind functions.
-var bound = []string{"driver", "mathlib", "multi"}
+var bound = []string{"driver", "mathlib"}
 
 // goEnums are the Go types that hold values of one C enumeration.
 var goEnums = map[string]string{
@@ -96,7 +88,7 @@ func init() {
 }
 
 // ownConstants are constants that CUDA does not define.
-var ownConstants = map[string]bool{"MinDriver": true, "MinCompute": true, "maxParams": true, "infoBytes": true, "minNCCL": true, "minBLAS": true, "minSolver": true}
+var ownConstants = map[string]bool{"MinDriver": true, "MinCompute": true, "maxParams": true, "infoBytes": true}
 
 // copyFields are the fields of CUDA_MEMCPY2D in the order of driver's memcpy2D.
 var copyFields = []string{

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,8 +22,6 @@ type toolkit struct {
 	flags []string // for gcc
 	// includes are the lines that include the headers.
 	includes string
-	// multi says whether the headers of package multi are there.
-	multi bool
 	// version is CUDA_VERSION; versions has the version of each library in its header.
 	version  int
 	versions map[string]string
@@ -44,9 +41,6 @@ func needToolkit(t *testing.T) *toolkit {
 		k.flags = append(k.flags, "-isystem", include)
 	}
 	k.includes = baseIncludes
-	if k.multi = k.find("include", "cusolverMp.h") != ""; k.multi { // it needs the other two
-		k.includes += multiIncludes
-	}
 	k.readVersions(t)
 	k.readDeclarations(t)
 	return k
@@ -62,17 +56,6 @@ func (k *toolkit) folders(name string) []string {
 	return all
 }
 
-// find returns the path of a file in one of these folders, "" if there is none.
-func (k *toolkit) find(folder, file string) string {
-	for _, dir := range k.folders(folder) {
-		path := filepath.Join(dir, file)
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-	}
-	return ""
-}
-
 // stub returns a folder with an empty nv/target, which cuda_fp16.h includes and which
 // belongs to a separate wheel.
 func stub(t *testing.T) string {
@@ -82,22 +65,10 @@ func stub(t *testing.T) string {
 	return dir
 }
 
-const (
-	baseIncludes  = "#include <stddef.h>\n#include <stdint.h>\n#include <cuda.h>\n#include <cublas_v2.h>\n#include <cusolverDn.h>\n"
-	multiIncludes = "#include <nccl.h>\n#include <cublasmp.h>\n#include <cusolverMp.h>\n"
-)
+const baseIncludes = "#include <stddef.h>\n#include <stdint.h>\n#include <cuda.h>\n#include <cublas_v2.h>\n#include <cusolverDn.h>\n"
 
 // headers returns the lines that include the headers, with the versions of libcuda's functions that macros hide.
 func (k *toolkit) headers() string { return "#define __CUDA_API_VERSION_INTERNAL\n" + k.includes }
-
-// packages returns the packages of which the headers are there.
-func (k *toolkit) packages(t *testing.T) []string {
-	if k.multi {
-		return bound
-	}
-	t.Logf("*** %s has no headers of NCCL, cuBLASMp and cuSOLVERMp: package multi is NOT compared with them ***", k.name())
-	return slices.DeleteFunc(slices.Clone(bound), func(name string) bool { return name == "multi" })
-}
 
 // gcc compiles a text and returns its output; a failed compilation is not an error here.
 func (k *toolkit) gcc(t *testing.T, text string, args ...string) (stdout, stderr string, err error) {
@@ -138,10 +109,6 @@ func (k *toolkit) readVersions(t *testing.T) {
 	t.Helper()
 	text := k.includes + "gpfit_cuda CUDA_VERSION 0 0\n"
 	libraries := []string{"CUBLAS", "CUSOLVER"}
-	if k.multi {
-		libraries = append(libraries, "CUBLASMP", "CUSOLVERMP")
-		text += "gpfit_NCCL NCCL_MAJOR NCCL_MINOR NCCL_PATCH\n"
-	}
 	for _, name := range libraries {
 		text += fmt.Sprintf("gpfit_%[1]s %[1]s_VER_MAJOR %[1]s_VER_MINOR %[1]s_VER_PATCH\n", name)
 	}

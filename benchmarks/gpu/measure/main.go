@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.Float64Var(&j.tolerance, "tolerance", 1e-9, "agree: largest relative difference")
 	flags.BoolVar(&j.objective, "objective", false, "stages: also evaluate a fit's expression graph")
 	flags.BoolVar(&j.gradient, "gradient", false, "residual: also the diagonal of the inverse that the gradient uses; largest: also the gradient")
-	flags.StringVar(&j.ways, "ways", byDense+","+byTiles, "tiles: dense; tiles; host, the tiles mostly in the memory of the host; mpi, one rank; all results are compared with the first way's")
+	flags.StringVar(&j.ways, "ways", byDense+","+byTiles, "tiles: dense; tiles; host, the tiles mostly in the memory of the host; all results are compared with the first way's")
 	flags.Float64Var(&j.onHost, "on-host", 2.0/3, "tiles: the share of the tiles that way host has in the memory of the host")
 	flags.IntVar(&j.order, "order", 0, "tiles: order of a tile, a multiple of 8; 0 for the best one")
 	flags.IntVar(&j.rows, "rows", 64, "tiles: rows of Σα − y to check")

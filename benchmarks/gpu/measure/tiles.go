@@ -15,7 +15,6 @@ import (
 	"gpfit/device"
 	"gpfit/device/tiling"
 	"gpfit/kernel"
-	"gpfit/method/mpi"
 	"gpfit/method/tiles"
 )
 
@@ -24,7 +23,6 @@ const (
 	byDense = "dense" // the method dense, on the first device
 	byTiles = "tiles" // the method tiles, with all memory of the devices
 	byHost  = "host"  // the method tiles, with so little memory that a share of the tiles is on the host
-	byRanks = "mpi"   // the method mpi, on the first device as the only card
 )
 
 // The largest differences of the value and of the gradient between ways, relative, and of residual and identity.
@@ -88,7 +86,7 @@ type tilesProblem struct {
 
 func (j *job) tiles() error {
 	for _, name := range strings.Split(j.ways, ",") {
-		if !slices.Contains([]string{byDense, byTiles, byHost, byRanks}, name) {
+		if !slices.Contains([]string{byDense, byTiles, byHost}, name) {
 			return fmt.Errorf("tiles: no way %q", name)
 		}
 	}
@@ -172,8 +170,6 @@ func (j tilesProblem) open(name string) (*tiled, error) {
 	switch name {
 	case byTiles, byHost:
 		b, w.cards, err = tilesOn(j.all, j.order, w.Limit)
-	case byRanks:
-		b, err = ranksOn(j.b)
 	}
 	if err != nil {
 		return nil, err
@@ -204,15 +200,6 @@ func tilesOn(all []device.Backend, order int, limit int64) (device.Backend, []*c
 		return nil, nil, err
 	}
 	return found[0], cards, nil
-}
-
-// ranksOn returns the method mpi on the device of a backend.
-func ranksOn(b device.Backend) (device.Backend, error) {
-	found, err := mpi.Method{}.Backends(b.Capabilities().Devices)
-	if err != nil {
-		return nil, err
-	}
-	return found[0], nil
 }
 
 // limit returns with how much memory of each device about the share j.onHost of the tiles is on the host.

@@ -286,25 +286,14 @@ func toolkitFiles(cuda, solver int) (files []string) {
 	return files
 }
 
-// ranksFiles returns the paths of the libraries of a CUDA version for many ranks.
-func ranksFiles(cuda int) (files []string) {
-	for _, name := range []string{"nccl.so.2", "cublasmp.so.0", "cusolverMp.so.0"} {
-		files = append(files, fmt.Sprintf("%d/lib%s", cuda, name))
-	}
-	return files
-}
-
 func toolkitPlan(cuda, solver int) []library {
-	f, r, empty := toolkitFiles(cuda, solver), ranksFiles(cuda), []string{"empty.c"}
+	f, empty := toolkitFiles(cuda, solver), []string{"empty.c"}
 	return []library{
 		{path: f[0], sources: empty},
 		{path: f[1], sources: empty},
 		{path: f[2], sources: []string{"cublas.c", "blas.c"}, defines: fmt.Sprintf("-DMAJOR=%d", cuda), needs: f[1:2]},
 		{path: f[3], sources: empty, needs: f[:1]},
 		{path: f[4], sources: []string{"cusolver.c", "blas.c"}, defines: fmt.Sprintf("-DMAJOR=%d", solver), needs: []string{f[2], f[1], f[3], f[0]}},
-		{path: r[0], sources: []string{"nccl.c", "scalapack.c"}},
-		{path: r[1], sources: []string{"cublasmp.c", "scalapack.c"}, needs: []string{f[2], f[1], r[0]}},
-		{path: r[2], sources: []string{"cusolvermp.c", "scalapack.c"}, defines: fmt.Sprintf("-DMAJOR=%d", cuda), needs: []string{r[0], f[2], f[4], r[1], f[1]}},
 	}
 }
 
@@ -331,11 +320,11 @@ func (l library) link(cc, root, src string) error {
 
 // layouts arranges the libraries in the folders of toolkits and wheels.
 func layouts(root string) error {
-	old, newer, oldRanks, newRanks := toolkitFiles(12, 11), toolkitFiles(13, 12), ranksFiles(12), ranksFiles(13)
+	old, newer := toolkitFiles(12, 11), toolkitFiles(13, 12)
 	folders := map[string][]string{
-		"cuda12/lib64":             slices.Concat(old, oldRanks),
-		"cuda13/lib64":             slices.Concat(newer, newRanks),
-		"wheels13/nvidia/cu13/lib": append(slices.Clone(newer), newRanks[2]),
+		"cuda12/lib64":             old,
+		"cuda13/lib64":             newer,
+		"wheels13/nvidia/cu13/lib": newer,
 		"mixed/lib64":              append(slices.Clone(old[:4]), newer[4], newer[0]),
 		"mixedsparse/lib64":        {old[0], old[1], old[2], newer[3], old[4]},
 		"incomplete/lib64":         old[:4],
@@ -345,9 +334,6 @@ func layouts(root string) error {
 		"wheels12/nvidia/cublas/lib":    old[1:3],
 		"wheels12/nvidia/cusparse/lib":  old[3:4],
 		"wheels12/nvidia/cusolver/lib":  old[4:],
-
-		"wheels12/nvidia/nccl/lib": oldRanks[:1], "wheels12/nvidia/cublasmp/cu12/lib": oldRanks[1:2], "wheels12/nvidia/cu12/lib": oldRanks[2:],
-		"wheels13/nvidia/nccl/lib": newRanks[:1], "wheels13/nvidia/cublasmp/cu13/lib": newRanks[1:2],
 	}
 	var errs []error
 	for folder, files := range folders {

@@ -1,6 +1,6 @@
 // Package emulator runs tests on an emulated NVIDIA GPU. It consists of a libcuda.so.1 whose device
-// memory is host memory and whose launches execute the loaded PTX, and of stand-ins for cuBLAS,
-// cuSOLVER and, for many ranks, NCCL, cuBLASMp and cuSOLVERMp in C. The last three call MPI and ScaLAPACK. The sources are in folder csrc. The tests build them with the machine's C and C++
+// memory is host memory and whose launches execute the loaded PTX, and of stand-ins for cuBLAS and
+// cuSOLVER in C. The sources are in folder csrc. The tests build them with the machine's C and C++
 // compilers, once for each state of the sources, and keep the result in the user's cache folder.
 //
 // The C code reads its configuration from the environment when it is loaded, and a process can load

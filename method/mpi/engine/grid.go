@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/device/part"
 	"gpfit/method/mpi/message"
+	"gpfit/method/mpi/part"
 )
 
 // Grid is the ranks as they divide matrices, with what computes on these.

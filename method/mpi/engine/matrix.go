@@ -1,6 +1,6 @@
 package engine
 
-import "gpfit/device/part"
+import "gpfit/method/mpi/part"
 
 // Matrix is the part of an m×n matrix of this rank: the blocks of a [part.Shape], by columns.
 type Matrix struct {

@@ -1,6 +1,6 @@
 package engine
 
-import "gpfit/device/part"
+import "gpfit/method/mpi/part"
 
 // width returns the number of columns of a panel for an n×n matrix.
 func (a *Matrix) width() int {

@@ -2,12 +2,13 @@ package host
 
 import (
 	"gpfit/device"
-	"gpfit/device/part"
 	"gpfit/kernel"
 	"gpfit/kernel/vec"
+	"gpfit/method/mpi/part"
 )
 
-// Contract implements [part.Part].
+// Contract inverts Σ and contracts the adjoint, as [device.Workspace.Contract] does. The factor is there afterwards. It adds to grad
+// and diag.
 func (h *Part) Contract(adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64, done part.Progress) (stopped bool, err error) {
 	h.bind(prog, theta)
 	if stopped, err = h.matrix.Invert(done); stopped || err != nil {

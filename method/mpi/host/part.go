@@ -5,14 +5,15 @@ package host
 import (
 	"context"
 
-	"gpfit/device/part"
 	"gpfit/internal/workers"
 	"gpfit/kernel"
 	"gpfit/kernel/vec"
 	"gpfit/method/mpi/engine"
+	"gpfit/method/mpi/part"
 )
 
-// Part implements [part.Part] on a number of threads of a rank.
+// Part is the part of Σ that a rank has, on a number of threads. Its functions are collective: all ranks call them in the same order
+// with the same arguments. Results are sums over the ranks: each has its own terms, and zeros at places that others have.
 type Part struct {
 	grid    *engine.Grid
 	team    *workers.Team
@@ -37,9 +38,6 @@ func New(g *engine.Grid, on *workers.Team, threads int, x *kernel.Points) *Part 
 	h.rows = x.Pick(h.rowsAt)
 	return h
 }
-
-// Close implements [part.Part].
-func (h *Part) Close() error { return nil }
 
 // rowLength bounds the rows that an evaluator gets, so that its scratch space stays in the first-level cache.
 const rowLength = 512
@@ -84,8 +82,9 @@ func Pieces(first, last int, f func(i0, i1 int)) {
 	}
 }
 
-// Form implements [part.Part].
-func (h *Part) Form(prog *kernel.Program, theta, noise, d []float64, done part.Progress) (minor int, stopped bool, err error) {
+// Form fills Σ = K + diag(noise) for a program at theta and factors it: Σ = LLᵀ. It adds the diagonal of L to d. minor is the
+// order of the first leading minor that is not positive, or 0, on all ranks.
+func (h *Part) Form(prog *kernel.Program, theta, noise, d []float64, done part.Progress) (minor int, stopped bool) {
 	h.bind(prog, theta)
 	h.columns(len(h.colsAt), func(worker, _, j0, j1 int) {
 		e := h.evaluators[worker]
@@ -99,11 +98,11 @@ func (h *Part) Form(prog *kernel.Program, theta, noise, d []float64, done part.P
 		}
 	})
 	if done(0) {
-		return 0, true, nil
+		return 0, true
 	}
 	minor, stopped = h.matrix.Factor(done)
 	if minor > 0 || stopped {
-		return minor, stopped, nil
+		return minor, stopped
 	}
 	h.pivots = make([]float64, len(h.colsAt))
 	for j, at := range h.colsAt {
@@ -112,11 +111,11 @@ func (h *Part) Form(prog *kernel.Program, theta, noise, d []float64, done part.P
 			d[at] = h.pivots[j]
 		}
 	}
-	return 0, false, nil
+	return 0, false
 }
 
-// Solve implements [part.Part].
-func (h *Part) Solve(op part.Operation, sides []float64) error {
+// Solve replaces columns of the length of Σ by solutions.
+func (h *Part) Solve(op part.Operation, sides []float64) {
 	n := h.x.N
 	b := h.grid.NewMatrix(n, len(sides)/n)
 	columns := b.Cols.Globals()
@@ -136,21 +135,20 @@ func (h *Part) Solve(op part.Operation, sides []float64) error {
 			sides[at*n+row] = b.Column(j)[i]
 		}
 	}
-	return nil
 }
 
 // PredictionNumbers bounds the covariances with points of a prediction that a rank has at the same time.
 const PredictionNumbers = 4 << 20
 
-// PointsAtOnce implements [part.Part].
+// PointsAtOnce returns the largest number of points for SquaredNorms.
 func (h *Part) PointsAtOnce() int {
 	rows, _ := h.grid.Largest(h.x.N)
 	blocks := max(1, PredictionNumbers/(rows*h.grid.Block))
 	return blocks * h.grid.Block * h.grid.Shape.Cols
 }
 
-// SquaredNorms implements [part.Part].
-func (h *Part) SquaredNorms(prog *kernel.Program, theta []float64, xs *kernel.Points, first int, sums []float64) error {
+// SquaredNorms adds |L⁻¹k*|² to sums, for the points from number first on.
+func (h *Part) SquaredNorms(prog *kernel.Program, theta []float64, xs *kernel.Points, first int, sums []float64) {
 	h.bind(prog, theta)
 	v := h.grid.NewMatrix(h.x.N, len(sums))
 	places := v.Cols.Globals()
@@ -168,7 +166,6 @@ func (h *Part) SquaredNorms(prog *kernel.Program, theta []float64, xs *kernel.Po
 			sums[at] += x * x
 		}
 	}
-	return nil
 }
 
 // Multiply adds the products of the derivatives with m vectors to products, for one of equal parts of the rows.

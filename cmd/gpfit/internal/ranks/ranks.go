@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/method/mpi"
@@ -45,7 +44,7 @@ func shares(args []string) bool {
 // serve computes for rank 0. Signals are for rank 0, which decides when the program ends.
 func serve(args []string, stderr io.Writer) int {
 	signal.Ignore(append(Signals(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
-	code, err := mpi.Serve(gpfit.Drivers())
+	code, err := mpi.Serve()
 	if err == nil {
 		return code
 	}

@@ -126,7 +126,6 @@ var variables = []variable{
 	{"GPFIT_SCRATCH", "folder for a file with the tiles of the method tiles, if they do not fit in memory"},
 	{"CUDA_HOME, CUDA_PATH", "folder of a CUDA toolkit, where gpfit looks for cuBLAS and cuSOLVER"},
 	{"CUBLAS_EMULATE_DOUBLE_PRECISION", "1 lets cuBLAS emulate float64; the description of the device then says so"},
-	{"GPFIT_CUDA_MP_LIB", "folders with NCCL, cuBLASMp and cuSOLVERMp, for cards of several ranks, separated by colons"},
 	{"GPFIT_MPI_LIBRARY, GPFIT_MPI_SCALAPACK", "files of the libraries of MPI and ScaLAPACK, if they have other names than usual"},
 	{"GPFIT_MPI_ENGINE", "elpa lets ELPA invert triangles, in place of ScaLAPACK"},
 	{"GPFIT_MPI_GRID, GPFIT_MPI_BLOCK", "rows and columns of the grid of ranks, such as 4x8, and the order of the blocks of their matrices"},

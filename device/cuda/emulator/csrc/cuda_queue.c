@@ -2,9 +2,7 @@
  * seed (GPFIT_EMU_ORDER, gpfit_emu_order) copies, launches and calls of the math libraries wait in the queue
  * of their stream. They run, one after the other, when a call waits for the device, and some before, in a
  * random order that respects streams, events and the rules of the default stream alone: code that forgets
- * a dependency meets an order that shows it. Work that all ranks of a program do together, such as a product of
- * matrices over many machines, waits until nothing else can run, and runs in the order of the calls: ranks whose
- * other work differs meet all the same. */
+ * a dependency meets an order that shows it. */
 #define _GNU_SOURCE
 #include "emu.h"
 
@@ -19,7 +17,6 @@ struct op {
 	void *arg;
 	struct event *event; /* recorded, or waited for */
 	long wanted;         /* the record of the event to wait for, 0 for none */
-	int together;        /* with other ranks */
 };
 
 struct stream {
@@ -100,44 +97,28 @@ static void step(struct stream *s) {
 	drop(o);
 }
 
-/* Returns whether the first operation of a stream may run and does not wait for other ranks. */
-static int alone(const struct stream *s) { return ready(s) && !s->first->together; }
-
-/* Runs one operation of this process alone that may run, chosen at random, on any device, because a stream may wait for an event of another
+/* Runs one operation that may run, chosen at random, on any device, because a stream may wait for an event of another
  * device. Returns 0 if there is none. Often it is one of the stream before, so that some streams run far ahead of others. */
-static int any(void) {
+static int more(void) {
 	static const struct stream *last;
 	int n = 0;
 	for (struct stream *s = streams; s; s = s->next)
-		if (s == last && alone(s) && draw(4)) {
+		if (s == last && ready(s) && draw(4)) {
 			step(s);
 			return 1;
 		}
 	for (struct stream *s = streams; s; s = s->next)
-		n += alone(s);
+		n += ready(s);
 	if (!n)
 		return 0;
 	int k = (int)draw((unsigned long long)n);
 	for (struct stream *s = streams; s; s = s->next)
-		if (alone(s) && k-- == 0) {
+		if (ready(s) && k-- == 0) {
 			last = s;
 			step(s);
 			return 1;
 		}
 	return 0;
-}
-
-/* The same for all operations. */
-static int more(void) {
-	if (any())
-		return 1;
-	struct stream *first = NULL;
-	for (struct stream *s = streams; s; s = s->next)
-		if (ready(s) && (!first || s->first->number < first->first->number))
-			first = s;
-	if (first)
-		step(first);
-	return first != NULL;
 }
 
 /* Runs work until a stream of a device, or with none all its streams, have nothing to do. */
@@ -224,11 +205,6 @@ static void later(void *s, struct op o) {
 
 /* Calls run(arg) when the stream comes to it, and then frees arg. */
 API void gpfit_emu_later(void *s, void (*run)(void *), void *arg) { later(s, (struct op){.run = run, .arg = arg}); }
-
-/* The same for what all ranks of a program do together. */
-API void gpfit_emu_together(void *s, void (*run)(void *), void *arg) {
-	later(s, (struct op){.run = run, .arg = arg, .together = 1});
-}
 
 /* Changes the seed, 0 for calls that run at once. */
 API void gpfit_emu_order(long s) {

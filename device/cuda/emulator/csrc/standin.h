@@ -1,4 +1,4 @@
-/* Declarations for the stand-ins for the math libraries and NCCL: faults of the emulated
+/* Declarations for the stand-ins for the math libraries: faults of the emulated
  * driver, checks of memory, and the wrong results and list of calls that tests
  * request. */
 #ifndef GPFIT_EMU_STANDIN_H
@@ -54,14 +54,6 @@ static inline void later(void *stream, void (*run)(void *), const void *arg, siz
 	static queued *f;
 	if (!f)
 		f = (queued *)emu_driver("gpfit_emu_later");
-	give(f, stream, run, arg, bytes);
-}
-
-/* The same for work that all ranks of a program do together. */
-static inline void together(void *stream, void (*run)(void *), const void *arg, size_t bytes) {
-	static queued *f;
-	if (!f)
-		f = (queued *)emu_driver("gpfit_emu_together");
 	give(f, stream, run, arg, bytes);
 }
 

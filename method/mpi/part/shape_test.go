@@ -42,19 +42,19 @@ func TestShape(t *testing.T) {
 	t.Setenv(GridVariable, "")
 	t.Setenv(BlockVariable, "")
 	for ranks, want := range map[int]Shape{1: {1, 1, 128}, 2: {1, 2, 128}, 4: {2, 2, 128}, 6: {2, 3, 128}, 7: {1, 7, 128}, 12: {3, 4, 128}, 64: {8, 8, 128}} {
-		if got, err := ShapeFor(ranks, HostBlock); err != nil || got != want {
+		if got, err := ShapeFor(ranks); err != nil || got != want {
 			t.Errorf("%d ranks: %+v, %v", ranks, got, err)
 		}
 	}
 	t.Setenv(GridVariable, "3x1")
 	t.Setenv(BlockVariable, "64")
-	if got, err := ShapeFor(3, HostBlock); err != nil || got != (Shape{3, 1, 64}) {
+	if got, err := ShapeFor(3); err != nil || got != (Shape{3, 1, 64}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, bad := range [][2]string{{"2x2", "64"}, {"3", "64"}, {"3x1", "0"}, {"3x1", "big"}, {"-3x-1", "64"}} {
 		t.Setenv(GridVariable, bad[0])
 		t.Setenv(BlockVariable, bad[1])
-		if got, err := ShapeFor(3, HostBlock); err == nil {
+		if got, err := ShapeFor(3); err == nil {
 			t.Errorf("%v: %+v", bad, got)
 		}
 	}

@@ -17,16 +17,12 @@ const (
 // blocks is r/Cols modulo Rows and whose column of blocks is r%Cols modulo Cols.
 type Shape struct{ Rows, Cols, Block int }
 
-// The orders of the blocks on processors and on cards: smaller ones make slower products, larger ones divide the work less evenly.
-const (
-	HostBlock = 128
-	CardBlock = 512
-)
+// order is the order of the blocks: smaller ones make slower products, larger ones divide the work less evenly.
+const order = 128
 
-// ShapeFor returns the shape for a number of ranks: as square as their number allows, with blocks of an order, or what the
-// variables say.
-func ShapeFor(ranks, block int) (Shape, error) {
-	s := Shape{Block: block}
+// ShapeFor returns the shape for a number of ranks: as square as their number allows, or what the variables say.
+func ShapeFor(ranks int) (Shape, error) {
+	s := Shape{Block: order}
 	for s.Rows = 1; s.Rows*s.Rows <= ranks; s.Rows++ {
 		if ranks%s.Rows == 0 {
 			s.Cols = ranks / s.Rows
