@@ -28,8 +28,9 @@ func TestCollinearMean(t *testing.T) {
 		rank int
 		says string
 	}{
-		"linear":  {5, "the mean leaves out mean_linear[red], mean_linear[a]"},
-		"poly(2)": {7, "mean_power["},
+		"linear":                        {5, "the mean leaves out mean_linear[red], mean_linear[a]"},
+		"poly(2)":                       {8, "the mean leaves out mean_power[red,2], mean_power[blue,2], mean_power[green,2], mean_linear[a], mean_linear[red]"},
+		"poly(3, dims=[0, 3]) + linear": {7, "the mean leaves out mean_power[red,3], mean_power[red,2], mean_linear[a], mean_linear[red]"},
 		"linear(dims=[0, 1, 2]) + bumps(3, dims=0)": {6, "the mean leaves out mean_linear[a]"},
 	} {
 		job := testcheck.Get(Prepare(d, problem.Options{Kernel: "rbf", Mean: text}, problem.Events{}))(t)
@@ -47,20 +48,29 @@ func TestCollinearMean(t *testing.T) {
 		if !slices.Equal(again.Model.Basis.Names(), basis.Names()) {
 			t.Errorf("%s: %s has the functions %v, want %v", text, job.MeanText(), again.Model.Basis.Names(), basis.Names())
 		}
-		if text != "linear" {
+		if strings.Contains(text, "bumps") {
 			continue
 		}
-		all := mat.NewDense(n, columns+1, nil) // and the constant
+		all := mat.NewDense(n, 3*columns+1, nil) // the powers that the text has, and the constant
 		for i := range n {
-			all.SetRow(i, append(slices.Clone(d.X[i*columns:(i+1)*columns]), 1))
+			for c, x := range d.X[i*columns : (i+1)*columns] {
+				all.Set(i, 3*c, x)
+				if text == "poly(2)" || text != "linear" && (c == 0 || c == 3) {
+					all.Set(i, 3*c+1, x*x)
+				}
+				if strings.HasPrefix(text, "poly(3") && (c == 0 || c == 3) {
+					all.Set(i, 3*c+2, x*x*x)
+				}
+			}
+			all.Set(i, 3*columns, 1)
 		}
 		var svd, both mat.SVD
 		svd.Factorize(all, mat.SVDNone)
-		joint := mat.NewDense(n, columns+1+len(basis), nil)
+		joint := mat.NewDense(n, 3*columns+1+len(basis), nil)
 		joint.Augment(all, h)
 		both.Factorize(joint, mat.SVDNone)
 		if svd.Rank(1e-10) != want.rank || both.Rank(1e-10) != want.rank {
-			t.Errorf("ranks %d and %d, want %d", svd.Rank(1e-10), both.Rank(1e-10), want.rank)
+			t.Errorf("%s: ranks %d and %d, want %d", text, svd.Rank(1e-10), both.Rank(1e-10), want.rank)
 		}
 	}
 }

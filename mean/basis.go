@@ -143,7 +143,8 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 				groups.addWaves(t, c, labels[c])
 				continue
 			}
-			for k := 1; k <= max(1, t.Count); k++ {
+			least, highest := t.powers()
+			for k := least; k <= highest; k++ {
 				f := Function{Group: Power, Column: c, Label: labels[c], Index: k}
 				if k == 1 {
 					f.Group = Linear
@@ -278,13 +279,13 @@ func (b Basis) Names() []string {
 
 // Original returns the q×q matrix T, row-major, that converts the coefficients for scaled inputs,
 // x_scaled = (x − mean)/scale, to the coefficients of the same function of original inputs:
-// β_original = Tβ. Powers expand by the binomial theorem; bumps, waves and the constant keep
-// their coefficients. Original does not convert the units of the target.
+// β_original = Tβ. Powers expand by the binomial theorem; bumps, waves, the constant and powers without
+// all lower ones keep their coefficients. Original does not convert the units of the target.
 func (b Basis) Original(xMean, xScale []float64) []float64 {
 	q := len(b)
 	t := make([]float64, q*q)
 	for j, f := range b {
-		if f.Group != Linear && f.Group != Power {
+		if !b.expands(f) {
 			t[j*q+j] = 1
 			continue
 		}
@@ -300,7 +301,17 @@ func (b Basis) Original(xMean, xScale []float64) []float64 {
 	return t
 }
 
-// power finds the function x_c^k. A basis with a power contains all lower powers.
+// expands reports whether the basis has all powers of a column below a line or power of it.
+func (b Basis) expands(f Function) bool {
+	for k := range f.Index {
+		if b.power(f.Column, k) < 0 {
+			return false
+		}
+	}
+	return f.Group == Linear || f.Group == Power
+}
+
+// power finds the function x_c^k.
 func (b Basis) power(column, k int) int {
 	return slices.IndexFunc(b, func(f Function) bool {
 		switch k {

@@ -38,6 +38,8 @@ type Summand struct {
 	Kind string
 	// Count is the degree of a poly, the number of bumps per column or of harmonics of a season, or 0.
 	Count int
+	// From is the least power of a poly; 0 is 1.
+	From int
 	// Period is a season's, in units of the column; By, unless it is 0, is the period of the longer one with which it changes.
 	Period, By float64
 	// Dims are the labels of the columns that the term acts on; nil means all.
@@ -60,6 +62,9 @@ func (t Summand) text(columns textform.Columns) string {
 	}
 	if t.Count > 0 {
 		args = append(args, strconv.Itoa(t.Count))
+	}
+	if t.From > 0 {
+		args = append(args, "from="+strconv.Itoa(t.From))
 	}
 	if t.By > 0 {
 		args = append(args, "by="+number(t.By))
@@ -99,14 +104,14 @@ func CheckText(text string) error {
 //
 //	mean = "zero" | term { "+" term }
 //	term = "constant" | "linear" [ "(" dims ")" ]
-//	     | "poly" "(" degree [ "," dims ] ")" | "bumps" "(" count [ "," dims ] ")"
+//	     | "poly" "(" degree [ "," "from" "=" power ] [ "," dims ] ")" | "bumps" "(" count [ "," dims ] ")"
 //	     | "seasonal" "(" period "," harmonics [ "," "by" "=" period ] [ "," dims ] ")"
 //	dims = "dims" "=" ( column | "[" column { "," column } "]" )
 //
 // A column is an index or, unless columns is nil, a name, in double quotes if it has blanks,
 // brackets, commas, quotes or equals signs, or looks like a number. linear contains every column,
-// poly(k) the powers 1 … k of every column without products of different columns, and bumps(m) m
-// Gaussian bumps on every column (see [Expr.Basis] for their positions). seasonal(p, k) contains the
+// poly(k) the powers 1 … k of every column without products of different columns, with from=j only the powers j … k,
+// and bumps(m) m Gaussian bumps on every column (see [Expr.Basis] for their positions). seasonal(p, k) contains the
 // waves of the periods p, p/2 … p/k, in units of the column, each as a cosine and a sine; with by=q
 // also the frequencies j/p ± 1/q, so that the season changes with a longer one. All of them
 // include the constant. The constant, and powers that several terms contain, count once. Empty text means zero.
@@ -167,7 +172,7 @@ func (p *parser) term(kind string) (t Summand, err error) {
 		}
 	}
 	if counted {
-		if err := p.count(&t); err != nil || p.Accept(')') {
+		if t.Count, err = p.count(kind, countNames[kind], mostCounted[kind]); err != nil || p.Accept(')') {
 			return t, err
 		}
 		if err := p.Expect(','); err != nil {
@@ -175,11 +180,16 @@ func (p *parser) term(kind string) (t Summand, err error) {
 		}
 	}
 	word, start := p.Word()
-	if kind == seasonalTerm && word == "by" {
+	if other := otherNames[kind]; other != "" && word == other {
 		if err := p.Expect('='); err != nil {
 			return t, err
 		}
-		if t.By, err = p.period(); err != nil || p.Accept(')') {
+		if kind == polyTerm {
+			t.From, err = p.count(kind, "a least power", t.Count)
+		} else {
+			t.By, err = p.period()
+		}
+		if err != nil || p.Accept(')') {
 			return t, err
 		}
 		if err := p.Expect(','); err != nil {
@@ -188,7 +198,7 @@ func (p *parser) term(kind string) (t Summand, err error) {
 		word, start = p.Word()
 	}
 	if word != "dims" {
-		also := map[bool]string{true: "by=PERIOD or "}[kind == seasonalTerm]
+		also := map[string]string{seasonalTerm: "by=PERIOD or ", polyTerm: "from=POWER or "}[kind]
 		return t, p.Fail(start, "expected %sdims=COLUMN or dims=[COLUMN, …]", also)
 	}
 	if t.Dims, err = p.Dims(); err != nil {
@@ -197,19 +207,20 @@ func (p *parser) term(kind string) (t Summand, err error) {
 	return t, p.Expect(')')
 }
 
-// countNames say what a term counts, and mostCounted how many it may have.
+// countNames say what a term counts, and mostCounted how many it may have; otherNames are arguments besides dims.
 var (
 	countNames  = map[string]string{polyTerm: "a degree", bumpsTerm: "the number of bumps per column", seasonalTerm: "a period and the number of harmonics"}
 	mostCounted = map[string]int{polyTerm: maxDegree, bumpsTerm: maxBumps, seasonalTerm: maxHarmonics}
+	otherNames  = map[string]string{polyTerm: "from", seasonalTerm: "by"}
 )
 
-func (p *parser) count(t *Summand) (err error) {
+// count reads a number from 1 to most.
+func (p *parser) count(kind, what string, most int) (n int, err error) {
 	text, start := p.Value()
-	most := mostCounted[t.Kind]
-	if t.Count, err = strconv.Atoi(text); err != nil || t.Count < 1 || t.Count > most {
-		return p.Fail(start, "%s needs %s from 1 to %d", t.Kind, strings.TrimPrefix(countNames[t.Kind], "a period and "), most)
+	if n, err = strconv.Atoi(text); err != nil || n < 1 || n > most {
+		return 0, p.Fail(start, "%s needs %s from 1 to %d", kind, strings.TrimPrefix(what, "a period and "), most)
 	}
-	return nil
+	return n, nil
 }
 
 // period reads a period.
@@ -221,35 +232,54 @@ func (p *parser) period() (v float64, err error) {
 	return v, nil
 }
 
-// Without returns the expression without a line or power of a column and its higher powers. labels name all columns. Lower powers
-// come first, so that they are the first ones to be named as combinations of others.
+// powers returns the least and the highest power of a column in a term, 1 and 0 if it has none.
+func (t Summand) powers() (least, highest int) {
+	switch t.Kind {
+	case linearTerm:
+		return 1, 1
+	case polyTerm:
+		return max(1, t.From), t.Count
+	}
+	return 1, 0
+}
+
+// Without returns the expression without a line or power of a column. labels name all columns.
 func (e Expr) Without(f Function, labels []int) Expr {
-	var out, lower Expr
+	var out Expr
+	add := func(least, highest int, dims ...int) {
+		t := Summand{Kind: polyTerm, Count: highest, From: least, Dims: dims}
+		switch {
+		case least > highest || len(dims) == 0:
+			return
+		case highest == 1:
+			t = Summand{Kind: linearTerm, Dims: dims}
+		case least == 1:
+			t.From = 0
+		}
+		k := slices.IndexFunc(out, func(o Summand) bool {
+			return o.Dims != nil && o.Kind == t.Kind && o.Count == t.Count && o.From == t.From
+		})
+		if k < 0 {
+			out = append(out, t)
+			return
+		}
+		out[k].Dims = slices.Sorted(slices.Values(slices.Concat(dims, out[k].Dims)))
+	}
 	for _, t := range e {
 		dims := t.Dims
 		if dims == nil {
 			dims = labels
 		}
-		if t.Kind != linearTerm && t.Kind != polyTerm || max(1, t.Count) < f.Index || !slices.Contains(dims, f.Label) {
+		least, highest := t.powers()
+		if f.Index < least || f.Index > highest || !slices.Contains(dims, f.Label) {
 			out = append(out, t)
 			continue
 		}
-		less := t
-		if less.Dims = slices.DeleteFunc(slices.Clone(dims), func(c int) bool { return c == f.Label }); len(less.Dims) > 0 {
-			out = append(out, less)
-		}
-		switch {
-		case f.Index > 2:
-			lower = Expr{{Kind: polyTerm, Count: f.Index - 1, Dims: []int{f.Label}}}
-		case f.Index == 2:
-			lower = Expr{{Kind: linearTerm, Dims: []int{f.Label}}}
-		}
+		add(least, f.Index-1, f.Label)
+		add(f.Index+1, highest, f.Label)
+		add(least, highest, slices.DeleteFunc(slices.Clone(dims), func(c int) bool { return c == f.Label })...)
 	}
-	if lower != nil && len(out) > 0 && out[0].Kind == lower[0].Kind && out[0].Count == lower[0].Count && out[0].Dims != nil {
-		lower[0].Dims = append(lower[0].Dims, out[0].Dims...)
-		out = out[1:]
-	}
-	if out = append(lower, out...); len(out) == 0 {
+	if len(out) == 0 {
 		out = Expr{{Kind: constantTerm}} // which every term includes
 	}
 	return out

@@ -69,8 +69,19 @@ func (m *Model) fixZeros(fix []Assignment) {
 // addMean evaluates the mean function at the points and checks that its coefficients
 // are determined.
 func (m *Model) addMean(s *Sample, how MeanFit, names []string) (err error) {
-	if err = m.independent(s); err != nil {
+	var without []mean.Function
+	if m.Mean, m.Basis, without, err = independent(m.Mean, s); err != nil {
 		return OptionErrorf("mean", m.Mean.Text(s.Features), "%v", s.named(err))
+	}
+	if len(without) > 0 {
+		names := mean.Basis(without).Names()
+		for i, name := range names {
+			names[i] = s.Display(name)
+		}
+		text := "the mean leaves out " + strings.Join(names, ", ") + ": on these rows its other functions give the same"
+		if !slices.Contains(s.warnings, text) {
+			s.warnings = append(s.warnings, text)
+		}
 	}
 	named := m.namedCoefficient(s, names)
 	if s.Data.TargetNames != nil && (named != "" || how == MeanFree) {
@@ -83,38 +94,29 @@ func (m *Model) addMean(s *Sample, how MeanFit, names []string) (err error) {
 	return nil
 }
 
-// independent sets the basis of the mean without lines and powers of columns that are linear combinations of other functions,
-// of which a warning says the names.
-func (m *Model) independent(s *Sample) (err error) {
-	var without []string
+// independent returns a mean function and its basis without lines and powers of columns that are linear combinations of other
+// functions. The higher power goes first: what is left spans the same.
+func independent(e mean.Expr, s *Sample) (left mean.Expr, basis mean.Basis, without []mean.Function, err error) {
 	for {
-		m.Basis, err = determined(m.Mean, s)
+		basis, err = determined(e, s)
 		rank, ok := errors.AsType[*mean.RankError](err)
 		if !ok {
-			break
+			return e, basis, without, err
 		}
-		k := slices.IndexFunc(m.Basis, func(f mean.Function) bool {
-			return f.Name() == rank.Name && (f.Group == mean.Linear || f.Group == mean.Power)
-		})
-		if k < 0 || s.N() < len(m.Basis) {
-			return err
-		}
-		f := m.Basis[k]
-		for _, o := range m.Basis { // the highest power, because the others stay with it
-			if o.Group == mean.Power && o.Column == f.Column && o.Index > f.Index {
-				f = o
+		var same []mean.Function
+		for _, name := range append([]string{rank.Name}, rank.Of...) {
+			for _, f := range basis {
+				if f.Name() == name && (f.Group == mean.Linear || f.Group == mean.Power) {
+					same = append(same, f)
+				}
 			}
 		}
-		m.Mean = m.Mean.Without(f, s.Columns)
-		without = append(without, s.Display(f.Name()))
-	}
-	if text := strings.Join(without, ", "); text != "" && err == nil {
-		text = "the mean leaves out " + text + ": on these rows other columns give the same lines"
-		if !slices.Contains(s.warnings, text) {
-			s.warnings = append(s.warnings, text)
+		if len(same) == 0 || same[0].Name() != rank.Name {
+			return e, basis, without, err
 		}
+		f := slices.MaxFunc(same, func(a, b mean.Function) int { return a.Index - b.Index })
+		e, without = e.Without(f, s.Columns), append(without, f)
 	}
-	return err
 }
 
 // basisOf returns the basis of a mean function on a sample, in scaled units.
@@ -183,33 +185,25 @@ func LinearMean(o Options, s *Sample) (text string, without []string, exact bool
 
 // linearIn is [LinearMean] in the given features.
 func linearIn(dims []int, s *Sample) (text string, without []string, exact bool) {
-	for len(dims) > 0 {
-		text = "linear"
-		if len(dims) < len(s.Columns) {
-			text = strings.Join(strings.Fields(fmt.Sprintf("linear(dims=%v)", dims)), ", ")
-		}
-		e, err := mean.Parse(text, s.Features)
-		if err != nil {
-			return "", nil, false
-		}
-		basis, err := determined(e, s)
-		rank, ok := errors.AsType[*mean.RankError](err)
-		if !ok {
-			exact = s.N() >= len(basis)+moreRows && explains(basis, s)
-			if !exact && s.N() < rowsByCoefficient*(1+len(s.Columns)) {
-				return "", nil, false
-			}
-			return e.Text(s.Features), without, exact
-		}
-		k := slices.IndexFunc(basis, func(f mean.Function) bool { return f.Group == mean.Linear && f.Name() == rank.Name })
-		if k < 0 {
-			return "", nil, false
-		}
-		c := s.Columns[basis[k].Column]
-		dims = slices.DeleteFunc(dims, func(d int) bool { return d == c })
-		without = append(without, s.Features.Label(c))
+	if len(dims) == 0 {
+		return "", nil, false
 	}
-	return "", nil, false
+	e := mean.Expr{{Kind: "linear"}}
+	if len(dims) < len(s.Columns) {
+		e[0].Dims = dims
+	}
+	e, basis, left, err := independent(e, s)
+	if err != nil || len(basis) < 2 {
+		return "", nil, false
+	}
+	for _, f := range left {
+		without = append(without, s.Features.Label(f.Label))
+	}
+	exact = s.N() >= len(basis)+moreRows && explains(basis, s)
+	if !exact && s.N() < rowsByCoefficient*(1+len(s.Columns)) {
+		return "", nil, false
+	}
+	return e.Text(s.Features), without, exact
 }
 
 // namedCoefficient returns the first of the names that is a coefficient of the mean, or a
