@@ -29,6 +29,8 @@ type Error struct {
 	Msg string
 	// Err is the underlying cause, if there is one, such as a failed read or a missing file.
 	Err error
+
+	ragged bool // the row has another number of cells than the first
 }
 
 // Error returns the place and the message, as in

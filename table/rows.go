@@ -21,6 +21,7 @@ type rows struct {
 	pending bool     // the first row is data and has not been returned
 	comma   bool     // the decimal sign is a comma
 	strict  bool     // a missing value is an error
+	skip    map[int]bool
 	// gaps counts the rows that precede the next record: blank lines, which are rows, from the current
 	// one on, and the record itself; 0 otherwise.
 	gaps int
@@ -55,7 +56,7 @@ func openCells(s *scanner, opts Options) (source, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	in := &rows{scan: s, head: head{source: s.source, first: s.start, empty: "no data rows, only a header"}, comma: opts.Decimal == ",", strict: opts.Missing != MissingDrop && opts.Missing != MissingMark}
+	in := &rows{scan: s, head: head{source: s.source, first: s.start, empty: "no data rows, only a header"}, comma: opts.Decimal == ",", strict: opts.Missing != MissingDrop && opts.Missing != MissingMark, skip: opts.skip}
 	switch opts.Header {
 	case HeaderAuto:
 		var err error
@@ -102,6 +103,14 @@ func (in *rows) warnOfComment() {
 // next moves to the next row of data, whose cells are valid until the next call. It
 // returns io.EOF after the last row.
 func (in *rows) next() error {
+	err := in.nextRow()
+	for in.skip[in.scan.start] && err != io.EOF {
+		err = in.nextRow()
+	}
+	return err
+}
+
+func (in *rows) nextRow() error {
 	if in.pending {
 		in.pending, in.cells, in.at = false, in.scan.cells, in.scan.start
 		return nil
@@ -140,7 +149,7 @@ func (in *rows) next() error {
 		e.Msg += ": the header lacks the name of a column, such as the one of row names, which R does not name"
 	}
 	e.Msg += in.scan.hashHint()
-	e.Line = in.scan.start
+	e.Line, e.ragged = in.scan.start, true
 	if c < found {
 		e.Line = in.scan.lineOf(c)
 	}

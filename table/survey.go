@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -16,10 +17,11 @@ import (
 type Fault struct {
 	First *Error // its first cell, or the column
 	Count int    // of the rows
-	// Gap says that values are missing. index is the column, cure the option that accepts it, or "".
-	Gap   bool
-	index int
-	cure  string
+	// Gap says that values are missing, Row that no option accepts the rows. index is the column, cure the option that accepts it, or "".
+	Gap, Row bool
+	index    int
+	cure     string
+	lines    []int // of the rows that no option accepts
 }
 
 // Error returns the fault with the number of rows.
@@ -34,12 +36,16 @@ func (f *Fault) Error() string {
 const surveyPasses = 8
 
 // Survey reads the table at path as [Read] does, and finds all its faults. fixed are the options with which Read accepts the
-// table: they exclude columns that identify rows or lack more than half of their values, read columns of numbers and texts
-// as categories, drop rows with missing values, and take the last column of numbers as the target. err says what else is wrong.
+// table, once the rows that no option accepts are changed: they read decimal commas, exclude columns that identify rows or lack
+// more than half of their values, read columns of numbers and texts as categories, drop rows with missing values, and take the last
+// column of numbers as the target. err says what else is wrong.
 func Survey(path string, opts Options) (faults []Fault, fixed Options, err error) {
 	fixed, fixed.Columns = opts, &feature.Rules{}
 	if opts.Columns != nil {
 		*fixed.Columns = *opts.Columns
+	}
+	if faults, err = rowFaults(path, &fixed); err != nil {
+		return nil, fixed, err
 	}
 	for pass := range surveyPasses {
 		r, err := open(path, fixed)
@@ -49,7 +55,7 @@ func Survey(path string, opts Options) (faults []Fault, fixed Options, err error
 		found, err := r.survey(opts.Columns)
 		r.Close()
 		if pass == 0 {
-			faults = found
+			faults = append(faults, found...)
 		}
 		if err != nil {
 			return faults, fixed, err
@@ -62,11 +68,87 @@ func Survey(path string, opts Options) (faults []Fault, fixed Options, err error
 	return faults, fixed, err
 }
 
+// rowFaults returns the faults of a text that concern rows as a whole, which o then skips, and decimal commas, which o then reads.
+func rowFaults(path string, o *Options) (faults []Fault, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o.skip = map[int]bool{}
+	src, err := openPath(path, *o)
+	if err != nil {
+		return nil, err
+	}
+	defer src.close()
+	in, ok := src.(*rows)
+	if !ok {
+		return nil, nil
+	}
+	note := func(kind string, e *Error, line int) {
+		k := slices.IndexFunc(faults, func(f Fault) bool { return f.cure == kind })
+		if k < 0 {
+			k, faults = len(faults), append(faults, Fault{First: e, index: -1, Row: kind != "decimal", cure: kind})
+		}
+		faults[k].Count, faults[k].lines = faults[k].Count+1, append(faults[k].lines, line)
+	}
+	all, points, numbers := 0, false, make([]int, len(in.names))
+	for {
+		err := in.next()
+		if e, ok := errors.AsType[*Error](err); ok && e.ragged {
+			note(fmt.Sprint(len(in.cells)), e, in.scan.start)
+			continue
+		}
+		if err != nil { // an error of the rows: the survey meets it again
+			break
+		}
+		all++
+		comma, found, words := -1, false, in.named && len(in.names) > 1
+		for c, cell := range in.cells {
+			_, number := in.parse(cell)
+			if !number && o.Decimal == "." && in.scan.sep != ',' && bytes.IndexByte(cell, ',') >= 0 {
+				if _, number = parseNumber(bytes.Replace(trim(cell), []byte(","), []byte("."), 1)); number && comma < 0 {
+					comma = c
+				}
+			}
+			if number {
+				numbers[c]++
+			}
+			points = points || number && bytes.IndexByte(cell, '.') >= 0
+			found = found || number
+			words = words && !number && !in.looksLikeData(cell) && feature.Recognize(string(cell)) != feature.Date
+		}
+		if comma >= 0 {
+			note("decimal", in.errorAt(comma, fmt.Sprintf("%s has a decimal comma, which option decimal reads", quote(string(trim(in.cells[comma]))))), in.at)
+		}
+		if words && (slices.Max(numbers) == 0 || slices.EqualFunc(in.names, in.cells, func(name string, cell []byte) bool { return name == string(cell) })) {
+			note("words", &Error{Source: in.source, Line: in.at, Msg: "no cell is a number, as in a second header: delete the line"}, in.at)
+		}
+	}
+	faults = slices.DeleteFunc(faults, func(f Fault) bool {
+		switch f.cure {
+		case "decimal":
+			return points // both signs: the survey shows the cells
+		case "words":
+			return 2*slices.Max(numbers) <= all // a table of texts
+		}
+		return f.Count > all // the first row differs
+	})
+	for _, f := range faults {
+		if f.cure == "decimal" {
+			o.Decimal = ","
+			continue
+		}
+		for _, line := range f.lines {
+			o.skip[line] = true
+		}
+	}
+	return faults, nil
+}
+
 // survey reads all rows and returns the faults of each column. Columns that the rules asked do not name as categories may not
 // identify rows.
 func (r *Reader) survey(asked *feature.Rules) ([]Fault, error) {
 	t, found := r.newTable(), map[[2]int]*Fault{}
-	note := func(c int, gap bool, e func() *Error) {
+	note := func(c int, gap bool, e func() *Error) *Fault {
 		key := [2]int{c, 0}
 		if gap {
 			key[1] = 1
@@ -75,6 +157,7 @@ func (r *Reader) survey(asked *feature.Rules) ([]Fault, error) {
 			found[key] = &Fault{First: e(), Gap: gap, index: c}
 		}
 		found[key].Count++
+		return found[key]
 	}
 	for {
 		err := r.src.next()
@@ -98,7 +181,8 @@ func (r *Reader) survey(asked *feature.Rules) ([]Fault, error) {
 		}
 		for _, c := range r.numeric {
 			if _, ok := r.src.number(c); !ok {
-				note(c, r.src.missing(c), func() *Error { return r.src.badCell(c) })
+				f := note(c, r.src.missing(c), func() *Error { return r.src.badCell(c) })
+				f.lines = append(f.lines, r.src.place())
 			}
 		}
 		t.truncate(0)
@@ -120,6 +204,7 @@ func (r *Reader) survey(asked *feature.Rules) ([]Fault, error) {
 	var all []Fault
 	for _, f := range found {
 		f.cure = cmp.Or(f.cure, r.cure(f))
+		f.Row = f.cure == "target" && (r.opts.Target != "" || 2*f.Count <= r.rows) // a few bad cells are to be mended
 		all = append(all, *f)
 	}
 	slices.SortFunc(all, func(a, b Fault) int {
@@ -168,7 +253,11 @@ func (r *Reader) repair(faults []Fault, o *Options) bool {
 			add(&o.Columns.Categories, f.index)
 		case f.cure == "missing" && !out[f.index] && o.Missing == MissingError, f.cure == "missing" && !out[f.index] && o.Missing == "":
 			o.Missing, changed = MissingDrop, true
-		case f.cure == "target" && o.Target == "" && 2*f.Count > r.rows: // a few bad cells are to be mended
+		case f.Row:
+			for _, line := range f.lines {
+				o.skip[line], changed = true, changed || !o.skip[line]
+			}
+		case f.cure == "target":
 			if c := r.lastNumber(faults); c >= 0 {
 				o.Target, changed = r.specOf(c), true
 			}

@@ -76,7 +76,9 @@ func checkTable(c *cli.Command, path string) (bool, error) {
 	faults, options, err := dataset.Survey(path, o)
 	line := flags.Line([]string{"gpfit", "fit", path}, options)
 	var all []string
+	mend := false
 	for _, f := range faults {
+		mend = mend || f.Row
 		all = append(all, strings.TrimPrefix(f.Error(), path+": "))
 	}
 	if err != nil {
@@ -96,6 +98,8 @@ func checkTable(c *cli.Command, path string) (bool, error) {
 		text = "no options read it: change the table"
 	case all == nil:
 		text = "ok: " + text
+	case mend:
+		text = "change the lines that no option reads; then " + text
 	}
 	_, err = fmt.Fprintf(c.Out, "%s: %s\n", path, text)
 	return all == nil, err
@@ -120,7 +124,8 @@ func withCommand(c *cli.Command, path string, err error) error {
 	}
 	o := c.Data
 	o.Formats = flags.Formats()
-	if _, options, other := dataset.Survey(path, o); other == nil {
+	faults, options, other := dataset.Survey(path, o)
+	if other == nil && !slices.ContainsFunc(faults, func(f table.Fault) bool { return f.Row }) {
 		e.Msg += "; for all columns: " + c.CommandLine([]string{"gpfit", "fit", path}, nil, options)
 	}
 	return err

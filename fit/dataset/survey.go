@@ -14,6 +14,9 @@ func Survey(path string, o Options) (faults []table.Fault, options map[string]st
 	if fixed.Missing == table.MissingDrop {
 		options["missing"] = "drop"
 	}
+	if fixed.Decimal == "," {
+		options["decimal"] = ","
+	}
 	if fixed.Target != "" {
 		options["target"] = fixed.Target
 	}
