@@ -97,6 +97,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		r.Skewed = slices.Min(y) > 0 && skewness(y) > manySkewed
 	}
 	r.Levels, r.Series = fewLevels(j.Sample), timeColumn(j.Sample, j.Held) >= 0
+	r.Barred = j.Barred(r.Series)
 	values := j.Params.Values(e.z)
 	if e.grad != nil {
 		r.GradientLog = map[string]float64{}

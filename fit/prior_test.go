@@ -345,3 +345,16 @@ func checkPrepare(t *testing.T, d problem.Data, o problem.Options) {
 		}
 	}
 }
+
+// TestTiedLengthscale fits a lengthscale that is tied to the signal variance: the two are equal.
+func TestTiedLengthscale(t *testing.T) {
+	d := problem.Data{N: 40, D: 1}
+	for i := range d.N {
+		x := float64(i*i%41) / 8
+		d.X, d.Y = append(d.X, x), append(d.Y, math.Sin(3*x)+0.1*math.Cos(40*x))
+	}
+	r := mustFit(t, d, problem.Options{Kernel: "rbf", Ties: []problem.Tie{{Name: "lengthscale", Source: "signal_variance"}}}).Report
+	if l, s := r.Parameters["lengthscale"], r.Parameters["signal_variance"]; l != s {
+		t.Errorf("lengthscale %g, signal variance %g", l, s)
+	}
+}

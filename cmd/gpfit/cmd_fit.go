@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"gpfit/cmd/gpfit/internal/cli"
@@ -150,12 +151,12 @@ func recordedOptions(c *cli.Command) map[string]string {
 	return c.Texts("out", "force", "json", "quiet", "report", "posterior-out")
 }
 
-// advise adds to the advice in a report the command that follows it. A new fit writes a model of its own.
-func advise(c *cli.Command, r *summary.Report) {
+// advise adds to the advice in a report the fit that follows it, with further options. It writes a model of its own.
+func advise(c *cli.Command, r *summary.Report, also map[string]string) {
 	r.Judge()
 	next := r.Verdict.Next
 	switch {
-	case next == nil:
+	case next == nil || next.Options == nil && c.Fit.Checkpoint == "" && (c.Output.Out == "" || slices.Contains(r.Barred, "from")):
 	case next.Options == nil && c.Fit.Checkpoint != "": // interrupted
 		next.Command = c.CommandLine([]string{"gpfit", "fit", c.Args[0]}, nil, nil)
 	default:
@@ -166,7 +167,12 @@ func advise(c *cli.Command, r *summary.Report) {
 				more["out"] = "continued.gpfit"
 			}
 		}
+		maps.Copy(more, also)
 		maps.Copy(more, next.Options)
+		if one := more["target"]; one != "" && !c.Changed("features") { // the other targets are no features
+			others := slices.DeleteFunc(slices.Clone(c.Data.Targets), func(name string) bool { return name == one })
+			more["exclude"] = strings.Join(append(slices.Clone(c.Data.Exclude), others...), ",")
+		}
 		next.Command = c.CommandLine([]string{"gpfit", "fit", c.Args[0]}, []string{"json", "quiet", "report", "posterior-out", "checkpoint"}, more)
 	}
 }
@@ -193,7 +199,7 @@ func finishFit(c *cli.Command, job *cli.OpenJob, o *fit.Outcome, fitErr error) e
 	o.Report.Interrupted = problem.IsCancelled(fitErr)
 	plan := job.Plan(job.Backends[0])
 	o.Report.PlannedBytes, o.Report.PeakBytes = plan.HostBytes()+plan.DeviceBytes(), hostmem.Peak()
-	advise(c, &o.Report)
+	advise(c, &o.Report, nil)
 	saveErr := saveModel(c, o)
 	if saveErr == nil {
 		o.Report.ModelFile = c.Output.Out

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 
 	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -55,6 +56,10 @@ func finishSelect(c *cli.Command, warning string, r *fit.Selection, runErr error
 			r.Report.ModelFile = c.Output.Out
 		}
 	}
+	if !c.Changed("target-transform") { // no transform is the default
+		r.Report.Barred = slices.DeleteFunc(r.Report.Barred, func(name string) bool { return name == "target-transform" })
+	}
+	advise(c, r.Report, map[string]string{"kernel": r.Report.Kernel, "mean": r.Report.Mean, "scores": "cv"})
 	r.Report.Warnings = c.Warned(r.Report.Warnings, 0, warning)
 	for i := range r.Candidates {
 		r.Candidates[i].Error = messages.Flags(r.Candidates[i].Error)

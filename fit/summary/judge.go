@@ -223,6 +223,11 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 	advise := func(text, option, value string) *Advice {
 		return &Advice{Text: text, Options: map[string]string{option: value}}
 	}
+	may := func(option string) bool { return !slices.Contains(r.Barred, option) }
+	restarts := strconv.Itoa(5)
+	if r.Search != nil && r.Search.More > 0 {
+		restarts = strconv.Itoa(r.Search.More)
+	}
 	chance := r.Search != nil && r.Search.Chance != nil && *r.Search.Chance >= missedShare
 	far, held := 0, 0
 	for _, e := range evidence {
@@ -236,32 +241,32 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 	case r.Interrupted || r.Status == "cancelled":
 		return &Advice{Text: "let the fit go on, from its checkpoint or from this model"}
 	case unfinished(r, evidence) && r.Status == stalled:
-		return advise("look for an end where rounding leaves more digits", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
+		return advise("look for an end where rounding leaves more digits", "restarts", restarts)
 	case unfinished(r, evidence):
 		return advise("let the fit go on for longer", "max-evals", strconv.Itoa(4*max(r.Evaluations.Value, 250)))
-	case r.Series && between(r, evidence) && enough:
+	case may("holdout") && r.Series && between(r, evidence) && enough:
 		return advise("score a forecast of the last rows; without last:, rows between others", "holdout", fmt.Sprint("last:", holdoutNext))
-	case i != nil && i.Degenerate && r.NoiseFloor == nil: // with a floor it predicts worse
+	case may("noise-floor") && i != nil && i.Degenerate && r.NoiseFloor == nil: // with a floor it predicts worse
 		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))
-	case r.Missed != nil && r.Choice == nil: // a choice has compared seasons
+	case r.Missed != nil && r.Choice == nil && (r.Missed.Mean != "" || may("kernel")): // a choice has compared seasons
 		return r.Missed.advice()
 	case len(evidence) > 1 && (v.Level == Fair || v.Level == Poor):
 		return advise("fit each target by itself, with a kernel and noise of its own", "target", worstOf(evidence).Target)
-	case manyOutlying(r) && r.TargetTransform == nil:
+	case may("target-transform") && manyOutlying(r) && r.TargetTransform == nil:
 		return advise("compare transforms of the target, whose noise may grow with it", "target-transform", string(transform.Auto))
-	case r.Skewed && r.TargetTransform == nil:
+	case may("target-transform") && r.Skewed && r.TargetTransform == nil:
 		return advise("compare transforms of the target, which is positive and skewed", "target-transform", string(transform.Auto))
 	case far >= leastFar && r.Experts == nil && minimizes(r, problem.NLML):
 		return advise(fmt.Sprintf("give rows that do not fit a noise variance of their own; %s far from the prediction", textform.Counted(far, "row is", "rows are")), "robust", "true")
 	case r.Isotropic && r.Choice == nil: // a choice has compared lengthscales of their own
 		return advise(fmt.Sprintf("give each of the %d columns a lengthscale of its own", r.D), "ard", "true")
-	case v.Calibration == Overconfident && r.Posterior == nil:
+	case may("posterior") && v.Calibration == Overconfident && r.Posterior == nil:
 		return advise("let the intervals hold the uncertainty of the parameters, too", "posterior", string(problem.Laplace))
 	case roughDraws(r) != nil && r.Posterior.Method != problem.HMC:
 		return advise("draw the parameters from the posterior itself", "posterior", string(problem.HMC))
 	case chance:
-		return advise("look for a better optimum from more starts", "restarts", strconv.Itoa(max(5, 2*len(r.Starts), 2*(r.Search.Starts+r.Search.Stopped))))
-	case r.Levels == 0 && (v.Level == Unknown || onlyLeftOut(evidence)) && enough:
+		return advise("look for a better optimum from more starts", "restarts", restarts)
+	case may("holdout") && r.Levels == 0 && (v.Level == Unknown || onlyLeftOut(evidence)) && enough:
 		return advise("score rows that the fit has not seen, which is a harder test", "holdout", fmt.Sprint(holdoutNext))
 	}
 	return nil

@@ -128,6 +128,8 @@ type Report struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 	// Isotropic says that the kernel has a lengthscale that all of several columns share.
 	Isotropic bool `json:"isotropic,omitempty"`
+	// Barred are the options that advice does not name: the user chose otherwise, or other options exclude them.
+	Barred []string `json:"barred,omitempty"`
 	// Skewed says that the target, without a transform, is positive and has a long tail above.
 	Skewed bool `json:"skewed,omitempty"`
 	// Levels is the largest number of values of a column if the rows, with the held-out ones, are a grid of few such

@@ -41,6 +41,8 @@ type SearchReport struct {
 	// the next optimum is above the best.
 	Rows int      `json:"rows,omitempty"`
 	Next *float64 `json:"next,omitempty"`
+	// More is a number of restarts that looks further; 0 if there is nothing to search.
+	More int `json:"more,omitempty"`
 }
 
 // Searched has the facts for a sentence on a search besides the counts of starts.
@@ -55,7 +57,7 @@ type Searched struct {
 	// Given says that the start is not the default one. Parts says that the kernel is a sum or
 	// a product, or has a period: its likelihood has more optima.
 	Given, Parts bool
-	// Rows counts all rows, and Restarts is the option.
+	// Rows counts all rows, and Restarts is the number of restarts, by default or by the option.
 	Rows, Restarts int
 }
 
@@ -109,6 +111,9 @@ func NewSearch(s *Searched) *SearchReport {
 	if !math.IsInf(c.Next, 1) {
 		r.Next = &c.Next
 	}
+	if !s.Fixed {
+		r.More = s.more()
+	}
 	switch known := !s.Given || r.Kind != SearchAlone; {
 	case r.Kind == SearchFixed:
 		r.Text = "all parameters are fixed: there was nothing to search"
@@ -125,7 +130,7 @@ func NewSearch(s *Searched) *SearchReport {
 		r.Chance = &chance
 		r.Text = s.found(r.Next) + ": " + chanceText(chance)
 		if chance >= 1./5 {
-			r.Text += "; " + s.more()
+			r.Text += fmt.Sprintf("; %d restarts may find it", r.More)
 		}
 	}
 	return r
@@ -158,13 +163,13 @@ func chanceText(chance float64) string {
 	return fmt.Sprintf("in a benchmark, about 1 in %.0f such fits missed a lower one", 1/chance)
 }
 
-// more names a number of restarts to try.
-func (s *Searched) more() string {
-	more := 5
+// more returns a number of restarts to try.
+func (s *Searched) more() int {
+	more := max(5, 2*(s.Coverage.Starts+s.Coverage.Stopped))
 	if s.Restarts > 0 {
-		more = max(20, 2*s.Restarts)
+		more = max(more, 20, 2*s.Restarts)
 	}
-	return fmt.Sprintf("%d restarts may find it", more)
+	return min(more, hyperopt.MaxRestarts)
 }
 
 // CoarseReport says where coarse to fine and the descent from the start values over all rows

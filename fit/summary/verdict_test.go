@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"gpfit/fit/internal/sampler"
 	"gpfit/fit/problem"
+	"gpfit/hyperopt"
 )
 
 // finished is a report of a fit without faults.
@@ -165,6 +167,41 @@ func TestOrder(t *testing.T) {
 		better, than := Judge([]Evidence{a}), Judge([]Evidence{b})
 		if worse(better.Level, than.Level) != than.Level {
 			t.Fatalf("%s is worse than %s", better.Text(), than.Text())
+		}
+	}
+}
+
+// TestMoreRestarts checks that a report names more restarts than the fit had, in its sentence and in its advice.
+func TestMoreRestarts(t *testing.T) {
+	for _, c := range []struct{ restarts, starts, want int }{{0, 1, 5}, {0, 8, 16}, {20, 3, 40}, {20, 30, 60}, {3, 4, 20}, {8000, 8001, 10000}} {
+		s := &Searched{Coverage: hyperopt.Coverage{Starts: 1, Best: 1, Stopped: c.starts - 1, Next: math.Inf(1)}, Converged: true, Restarts: c.restarts}
+		r := &Report{Type: "fit", N: 20, Status: "gain-converged", Search: NewSearch(s)}
+		r.Judge()
+		if !strings.HasSuffix(r.Search.Text, fmt.Sprintf("; %d restarts may find it", c.want)) || r.Verdict.Next == nil || r.Verdict.Next.Options["restarts"] != fmt.Sprint(c.want) {
+			t.Errorf("%+v: %s; next: %v", c, r.Search.Text, r.Verdict.Next)
+		}
+	}
+}
+
+// TestBarred checks that advice names no barred option.
+func TestBarred(t *testing.T) {
+	for _, option := range []string{"holdout", "noise-floor", "kernel", "target-transform", "posterior"} {
+		r := &Report{Type: "fit", N: 200, Status: "gain-converged", Skewed: option == "target-transform"}
+		r.Scores.LeaveOneOut = &LeaveOneOutScore{RMSEStandardized: 0.5, Coverage95: new(0.95)}
+		switch option {
+		case "noise-floor":
+			r.Interpolation = &Interpolation{Degenerate: true, NoiseFloor: 0.01, LeaveOneOut: &LeaveOneOutScore{RMSEStandardized: 0.2}}
+		case "kernel":
+			r.Missed = &MissedSeason{}
+		case "posterior":
+			*r.Scores.LeaveOneOut.Coverage95 = 0.8
+		}
+		if r.Judge(); r.Verdict.Next == nil || r.Verdict.Next.Options[option] == "" {
+			t.Errorf("%s: the advice is %v", option, r.Verdict.Next)
+		}
+		r.Barred = []string{option}
+		if r.Judge(); r.Verdict.Next != nil && r.Verdict.Next.Options[option] != "" {
+			t.Errorf("%s is barred: the advice is %v", option, r.Verdict.Next)
 		}
 	}
 }

@@ -362,9 +362,10 @@ func (o *outlook) change(in []lengthscale) {
 	d.noise(smoother)
 	d.keep()
 	first, last := in[0], in[len(in)-1]
-	if far := o.levels()[o.Params.Free[first.index].Indexed].values[median]; math.Exp(o.z[first.index]) < apart*far {
+	// A lengthscale that is tied to another parameter has no level.
+	if l := o.levels()[o.Params.Free[first.index].Indexed]; l != nil && math.Exp(o.z[first.index]) < apart*l.values[median] {
 		d := o.draft()
-		d.set(first.index, far)
+		d.set(first.index, l.values[median])
 		d.keep()
 	}
 	if len(in) > 1 && last.column >= 0 {

@@ -160,14 +160,16 @@ func (o *Set) Texts(without ...string) map[string]string {
 	return out
 }
 
-// CommandLine returns a command with its arguments and the options that are given, without some and with
+// CommandLine returns a command with its arguments and the options that are given and that it takes, without some and with
 // more, as one writes it in a shell.
 func (o *Set) CommandLine(command []string, without []string, more map[string]string) string {
-	line := command
+	line, table := command, option.All()
 	add := func(name, text string) {
-		if o.flags[name].option.Kind.Flag && text == "true" {
+		switch taken := table.Find(name, command[1]); {
+		case taken == nil:
+		case taken.Kind.Flag && text == "true":
 			line = append(line, "--"+name)
-		} else {
+		default:
 			line = append(line, "--"+name, text)
 		}
 	}
