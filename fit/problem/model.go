@@ -174,36 +174,44 @@ func LinearMean(o Options, s *Sample) (text string, without []string, exact bool
 	if !o.AutoMean() {
 		return "", nil, false
 	}
-	text, without, exact = linearIn(slices.Clone(s.Columns), s)
 	sources := s.Data.Encoding.Sources()
-	indicator := func(d int) bool { return sources != nil && s.Data.Encoding.Columns[sources[d]].Width() > 1 }
-	if exact || !slices.ContainsFunc(s.Columns, indicator) {
-		return text, without, exact
+	numbers := slices.DeleteFunc(slices.Clone(s.Columns), func(d int) bool { return sources != nil && s.Data.Encoding.Columns[sources[d]].Width() > 1 })
+	e, left, exact := linearIn(slices.Clone(s.Columns), s)
+	if !exact && len(numbers) < len(s.Columns) && !sameSpan(e, numbers) {
+		e, left, exact = linearIn(numbers, s)
 	}
-	return linearIn(slices.DeleteFunc(slices.Clone(s.Columns), indicator), s)
-}
-
-// linearIn is [LinearMean] in the given features.
-func linearIn(dims []int, s *Sample) (text string, without []string, exact bool) {
-	if len(dims) == 0 {
-		return "", nil, false
-	}
-	e := mean.Expr{{Kind: "linear"}}
-	if len(dims) < len(s.Columns) {
-		e[0].Dims = dims
-	}
-	e, basis, left, err := independent(e, s)
-	if err != nil || len(basis) < 2 {
+	if e == nil {
 		return "", nil, false
 	}
 	for _, f := range left {
 		without = append(without, s.Features.Label(f.Label))
 	}
+	return e.Text(s.Features), without, exact
+}
+
+// sameSpan reports whether a linear mean of all columns has only some of the given ones, and so the lines of all.
+func sameSpan(e mean.Expr, columns []int) bool {
+	return e != nil && e[0].Dims != nil && !slices.ContainsFunc(e[0].Dims, func(d int) bool { return !slices.Contains(columns, d) })
+}
+
+// linearIn returns the linear mean in the given features, and what it leaves out; nil if there is none.
+func linearIn(dims []int, s *Sample) (e mean.Expr, left []mean.Function, exact bool) {
+	if len(dims) == 0 {
+		return nil, nil, false
+	}
+	e = mean.Expr{{Kind: "linear"}}
+	if len(dims) < len(s.Columns) {
+		e[0].Dims = dims
+	}
+	e, basis, left, err := independent(e, s)
+	if err != nil || len(basis) < 2 {
+		return nil, nil, false
+	}
 	exact = s.N() >= len(basis)+moreRows && explains(basis, s)
 	if !exact && s.N() < rowsByCoefficient*(1+len(s.Columns)) {
-		return "", nil, false
+		return nil, nil, false
 	}
-	return e.Text(s.Features), without, exact
+	return e, left, exact
 }
 
 // namedCoefficient returns the first of the names that is a coefficient of the mean, or a

@@ -1,10 +1,14 @@
 package auto
 
 import (
+	"slices"
+
+	"gpfit/fit/internal/spectrum"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/internal/transform"
+	"gpfit/table/feature"
 )
 
 // A transform that nobody asked for has to lower the BIC in original units by clearBIC, and the negative logarithm of the
@@ -17,7 +21,7 @@ const (
 // transformed returns the choice with a transform of the target, if the job leaves that open and one is clearly better; else the
 // choice itself. The choice with a transform compares all models again. An error is always a cancellation.
 func (c *chooser) transformed() (*chooser, error) {
-	if !c.job.ChoosesTransform() || c.job.N() < fewestRows || c.series {
+	if !c.job.ChoosesTransform() || c.job.N() < fewestRows || c.series && ordered(c.job.Sample) {
 		return c, nil
 	}
 	report, err := c.clearTransform()
@@ -58,11 +62,22 @@ func (c *chooser) original() float64 {
 	return c.best.BIC + 2*units(c.best.job)*float64(c.job.N())/float64(c.sample.N())
 }
 
+// ordered reports whether the rows of one column are a series: they ascend, and are dates or have regular steps. Other columns, such
+// as concentrations, hardly ask for values beyond the last one.
+func ordered(s *problem.Sample) bool {
+	if s.D() != 1 {
+		return false
+	}
+	x, sources := s.Points.Column(0), s.Data.Encoding.Sources()
+	date := sources != nil && s.Data.Encoding.Columns[sources[s.Columns[0]]].Kind == feature.Date
+	return slices.IsSorted(x) && (date || spectrum.Regular(x))
+}
+
 // clearTransform compares transforms with the best model: Yeo & Johnson's, which takes all targets, and if that is clearly better the
 // others. A series takes the logarithm at once if it has seasons, which often grow with its level, and nothing otherwise: the
 // logarithm of a trend grows without bound after its end.
 func (c *chooser) clearTransform() (*summary.TransformReport, error) {
-	if c.job.D() == 1 {
+	if ordered(c.job.Sample) {
 		if !allPositive(c.job) || newSeasonal(c).seasons == nil {
 			return nil, nil
 		}

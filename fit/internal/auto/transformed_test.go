@@ -9,6 +9,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/internal/testcheck"
 	"gpfit/internal/transform"
+	"gpfit/table/feature"
 )
 
 // TestTransformed checks that a fit takes a transform only where the density of the targets in original units gains by it. An
@@ -72,5 +73,41 @@ func TestGrowingSeason(t *testing.T) {
 	}
 	if r := run(t, d, problem.Options{}).Report; r.TargetTransform != nil {
 		t.Errorf("without seasons: %+v", r.TargetTransform)
+	}
+}
+
+// TestOneColumn checks that a fit of one column takes a transform unless the rows are a series: a date, or regular steps in order.
+func TestOneColumn(t *testing.T) {
+	d := table(100, 1, 0.3, func(x []float64) float64 { return math.Sin(2 * x[0]) })
+	for i, y := range d.Y {
+		d.Y[i] = 30 * math.Exp(y)
+	}
+	kind := func(d problem.Data) transform.Name {
+		if r := run(t, d, problem.Options{}).Report.TargetTransform; r != nil {
+			return r.Kind
+		}
+		return ""
+	}
+	if got := kind(d); got != transform.Log {
+		t.Errorf("rows without order: %q", got)
+	}
+	slices.Sort(d.X)
+	for i, x := range d.X {
+		d.Y[i] = 30 * math.Exp(math.Sin(2*x)+0.3*math.Cos(float64(i*i)))
+	}
+	if got := kind(d); got == transform.None || got == "" {
+		t.Errorf("concentrations in order: %q", got)
+	}
+	dates := d
+	dates.FeatureNames = []string{"day"}
+	dates.Encoding = &feature.Encoding{Columns: []feature.Coding{{Name: "day", Kind: feature.Date, Unit: feature.Days, Origin: feature.DefaultOrigin}}}
+	if got := kind(dates); got != "" {
+		t.Errorf("dates: %q", got)
+	}
+	for i := range d.X {
+		d.X[i] = float64(i)
+	}
+	if got := kind(d); got != "" {
+		t.Errorf("regular steps: %q", got)
 	}
 }
