@@ -55,7 +55,7 @@ func scoreOptions() Entries {
 		{Name: "fold-seed", Kind: Seed, Group: Scores, Field: "CrossValidation.Seed Fit.FoldSeed", Places: fits, Default: "1",
 			Help: "seed that assigns rows to folds"},
 		{Name: "refit", Kind: Truth, Group: Scores, Field: "CrossValidation.Refit", Places: in(scored, "select"), Rules: []Constraint{{Needs: []string{"scores=cv"}}},
-			Help: "tune the parameters again for each fold"},
+			Help: "tune the parameters again for each fold; a kernel, mean or transform that the fit chose by all rows stays"},
 		{Name: "score", Kind: Choice, Group: Scores, Field: "Compare.RankBy", Places: compares, Default: string(compare.ByRMSE), Words: words(compare.Rankings()...), NoVariable: true,
 			Help: "score that ranks the methods: rmse, the root mean squared error, or nlpd, the negative log predictive density"},
 		{Name: "score", Kind: Choice, Group: Kernels, Field: "Select.Score", Places: selects, Default: string(fit.ByBIC), Words: words(fit.SelectionScores()...),

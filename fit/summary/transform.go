@@ -25,6 +25,39 @@ type TransformCandidate struct {
 	Error  string         `json:"error,omitempty"`
 }
 
+// transformed reports whether the target is not fitted as it is.
+func (t *TransformReport) transformed() bool { return t != nil && t.Kind != transform.None }
+
+// Units says which numbers are not in units of the target.
+func (t *TransformReport) Units() string {
+	if !t.transformed() {
+		return ""
+	}
+	return "unscaled variances and coefficients of the mean are of the transformed target, scores of the target"
+}
+
+// Unscaled is the head of a column of parameters that are not scaled.
+func (r *Report) Unscaled() string {
+	if r.TargetTransform.transformed() {
+		return "unscaled"
+	}
+	return "original units"
+}
+
+// ByAllRows names what was chosen by all rows and is no matter of a refit.
+func (r *Report) ByAllRows() string {
+	transformed := r.TargetTransform != nil && r.TargetTransform.Candidates != nil
+	switch {
+	case r.Choice != nil && transformed:
+		return "kernel, mean and transform"
+	case r.Choice != nil:
+		return "kernel and mean"
+	case transformed:
+		return "transform"
+	}
+	return ""
+}
+
 // Text names the transform and, if gpfit chose it, what it beat by how much.
 func (t *TransformReport) Text() string {
 	if t.Candidates == nil {

@@ -152,10 +152,12 @@ func (s *source) section(context.Context) (page.Section, error) {
 	add("kernel", "", m.KernelText())
 	add("mean", "", m.Mean.Text)
 	add("target", "", strings.Join(m.TargetNames(), ", "))
-	if of := m.Scaling.Transform; of != nil && of.Kind.Tuned() {
-		add("target transform", "", fmt.Sprintf("%s with λ = %s; parameters in original units are of the transformed target", of.Kind, number(of.Lambda)))
-	} else if of != nil {
-		add("target transform", "", string(of.Kind)+"; parameters in original units are of the transformed target")
+	if of := m.Scaling.Transform; of != nil {
+		lambda := ""
+		if of.Kind.Tuned() {
+			lambda = " with λ = " + number(of.Lambda)
+		}
+		add("target transform", "", string(of.Kind)+lambda+"; "+(&summary.TransformReport{Kind: of.Kind}).Units())
 	}
 	add("training rows", "", fmt.Sprint(m.N()))
 	add("features", "", strings.Join(m.FeatureNames, ", "))

@@ -133,7 +133,8 @@ class FitParameters(BaseEstimator):
     fold_seed : whole number, default 1
         seed that assigns rows to folds
     refit : true or false, default False
-        tune the parameters again for each fold
+        tune the parameters again for each fold; a kernel, mean or transform that the
+        fit chose by all rows stays
     std_errors : true or false, default False
         report standard errors and 95 % intervals of the parameters, from the Hessian at
         the optimum; this costs two more gradients per parameter
