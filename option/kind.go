@@ -43,26 +43,31 @@ func readText(_ *Option, e Item) (any, error) { return e.Value, nil }
 
 func readItem(o *Option, e Item) (any, error) { return []string{e.Value}, o.checkWord(e.Value) }
 
+var (
+	readNumber = as(from(0), "must be a nonnegative number")
+	readSigned = as(from(math.Inf(-1)), "must be a finite number")
+)
+
 // The kinds. Each comment gives the Go type of the values.
 var (
-	Text    = ValueKind{Name: "text", Go: "*string", split: whole, read: readText}                                          // string
-	Column  = ValueKind{Name: "column", Go: "*Word", Columns: true, split: whole, read: readText}                           // string
-	Columns = ValueKind{Name: "list of columns", Go: "[]Word", Columns: true, Repeats: true, split: commas, read: readItem} // []string
-	Texts   = ValueKind{Name: "text, repeated", Repeats: true, split: whole, read: readItem}                                // []string
-	Words   = ValueKind{Name: "list of words", Go: "[]string", Repeats: true, split: commas, read: readItem}                // []string
-	File    = ValueKind{Name: "file", split: whole, read: readText}                                                         // string
-	Choice  = ValueKind{Name: "word", Go: "*string", split: whole, read: readChoice}                                        // string
-	YesNo   = ValueKind{Name: "word", Go: "*Word", split: whole, read: readChoice}                                          // string
-	Truth   = ValueKind{Name: "true or false", Go: "*bool", Flag: true, split: whole, read: readTruth}                      // bool
-	Whole   = ValueKind{Name: "whole number", Go: "*int", split: whole, read: readWhole}                                    // int
-	Wholes  = ValueKind{Name: "list of whole numbers", Repeats: true, split: numbers, read: list[int](readWhole)}           // []int
-	Numbers = ValueKind{Name: "list of numbers", Repeats: true, split: numbers, read: list[float64](readNumber)}            // []float64
-	Signed  = ValueKind{Name: "list of numbers", Repeats: true, split: numbers, read: list[float64](readSigned)}            // []float64
-	Seed    = ValueKind{Name: "whole number", split: whole, read: readSeed}                                                 // uint64
-	Number  = ValueKind{Name: "number", Go: "*float64", split: whole, read: readNumber}                                     // float64
-	Level   = ValueKind{Name: "number, or number with its unit", Go: "*Scalar", split: whole, read: readText}               // string
-	Rows    = ValueKind{Name: "number, or last: and a number", Go: "*Scalar", split: whole, read: readText}                 // string
-	Memory  = ValueKind{Name: "amount of memory", Go: "*Bytes", split: whole, read: readBytes}                              // int64
+	Text    = ValueKind{Name: "text", Go: "*string", split: whole, read: readText}                                                                       // string
+	Column  = ValueKind{Name: "column", Go: "*Word", Columns: true, split: whole, read: readText}                                                        // string
+	Columns = ValueKind{Name: "list of columns", Go: "[]Word", Columns: true, Repeats: true, split: commas, read: readItem}                              // []string
+	Texts   = ValueKind{Name: "text, repeated", Repeats: true, split: whole, read: readItem}                                                             // []string
+	Words   = ValueKind{Name: "list of words", Go: "[]string", Repeats: true, split: commas, read: readItem}                                             // []string
+	File    = ValueKind{Name: "file", split: whole, read: readText}                                                                                      // string
+	Choice  = ValueKind{Name: "word", Go: "*string", split: whole, read: readChoice}                                                                     // string
+	YesNo   = ValueKind{Name: "word", Go: "*Word", split: whole, read: readChoice}                                                                       // string
+	Truth   = ValueKind{Name: "true or false", Go: "*bool", Flag: true, split: whole, read: as(strconv.ParseBool, "must be true or false")}              // bool
+	Whole   = ValueKind{Name: "whole number", Go: "*int", split: whole, read: readWhole}                                                                 // int
+	Wholes  = ValueKind{Name: "list of whole numbers", Repeats: true, split: numbers, read: list[int](readWhole)}                                        // []int
+	Numbers = ValueKind{Name: "list of numbers", Repeats: true, split: numbers, read: list[float64](readNumber)}                                         // []float64
+	Signed  = ValueKind{Name: "list of numbers", Repeats: true, split: numbers, read: list[float64](readSigned)}                                         // []float64
+	Seed    = ValueKind{Name: "whole number", split: whole, read: readSeed}                                                                              // uint64
+	Number  = ValueKind{Name: "number", Go: "*float64", split: whole, read: readNumber}                                                                  // float64
+	Level   = ValueKind{Name: "number, or number with its unit", Go: "*Scalar", split: whole, read: readText}                                            // string
+	Rows    = ValueKind{Name: "number, or last: and a number", Go: "*Scalar", split: whole, read: readText}                                              // string
+	Memory  = ValueKind{Name: "amount of memory", Go: "*Bytes", split: whole, read: as(ParseBytes, "must be an amount of memory such as 4GiB or 500MB")} // int64
 )
 
 // parsed returns a kind of texts whose values have the type that parse returns.
@@ -87,20 +92,33 @@ func orNone[T any](parse func(text string) (T, error)) func(text string) (T, err
 	}
 }
 
+// as returns a function that reads a value. msg says what it must be.
+func as[T any](parse func(text string) (T, error), msg string) func(*Option, Item) (any, error) {
+	return func(o *Option, e Item) (any, error) {
+		if value, err := parse(e.Value); err == nil {
+			return value, nil
+		}
+		return nil, o.wrong(e.Value, "%s", msg)
+	}
+}
+
+// from returns a function that parses a finite number of at least least.
+func from(least float64) func(text string) (float64, error) {
+	return func(text string) (float64, error) {
+		v, err := strconv.ParseFloat(text, 64)
+		if !(v >= least) || math.IsInf(v, 0) {
+			err = strconv.ErrRange
+		}
+		return v, err
+	}
+}
+
 // readChoice reads a word; an empty text stands for the default.
 func readChoice(o *Option, e Item) (any, error) {
 	if e.Value == "" {
 		return o.Default, nil
 	}
 	return e.Value, o.checkWord(e.Value)
-}
-
-func readTruth(o *Option, e Item) (any, error) {
-	v, err := strconv.ParseBool(e.Value)
-	if err != nil {
-		return nil, o.wrong(e.Value, "must be true or false")
-	}
-	return v, nil
 }
 
 func readWhole(o *Option, e Item) (any, error) {
@@ -119,24 +137,6 @@ func readSeed(o *Option, e Item) (any, error) {
 	return n, nil
 }
 
-// readNumber reads a nonnegative number.
-func readNumber(o *Option, e Item) (any, error) {
-	v, err := strconv.ParseFloat(e.Value, 64)
-	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		return nil, o.wrong(e.Value, "must be a nonnegative number")
-	}
-	return v, nil
-}
-
-// readSigned reads a finite number of either sign.
-func readSigned(o *Option, e Item) (any, error) {
-	v, err := strconv.ParseFloat(e.Value, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil, o.wrong(e.Value, "must be a finite number")
-	}
-	return v, nil
-}
-
 // list returns a function that reads an item of a list, which may have blanks around it.
 func list[T any](read func(*Option, Item) (any, error)) func(*Option, Item) (any, error) {
 	return func(o *Option, e Item) (any, error) {
@@ -146,14 +146,6 @@ func list[T any](read func(*Option, Item) (any, error)) func(*Option, Item) (any
 		}
 		return []T{v.(T)}, nil
 	}
-}
-
-func readBytes(o *Option, e Item) (any, error) {
-	n, err := ParseBytes(e.Value)
-	if err != nil {
-		return nil, o.wrong(e.Value, "must be an amount of memory such as 4GiB or 500MB")
-	}
-	return n, nil
 }
 
 var units = []struct {

@@ -40,6 +40,9 @@ var (
 )
 
 func dataOptions() Entries {
+	seed := func(places []string, help string, rules ...Constraint) Option {
+		return Option{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: places, Default: "1", Rules: rules, Help: help}
+	}
 	return Entries{
 		{Name: "target", Kind: Column, Group: Data, Places: in(choices, "bench", "path"), Placeholder: "NAME", Unset: "the last column", Rules: benchTable, check: oneTarget,
 			Help: "column of the target, by name or index",
@@ -81,17 +84,11 @@ func dataOptions() Entries {
 			Help: "columns to write before the predictions, as text, such as keys that identify the rows"},
 		{Name: "subsample", Kind: Whole, Group: Data, Field: "Data.Subsample", Places: in(datasets, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N", Rules: benchTable,
 			Help: "draw N rows at random if DATA has more, besides the rows that a mask holds out; 0 takes all rows"},
-		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: in(choices, "fit", "profile"), Default: "1",
-			Help: "seed of everything random, such as the rows that option subsample draws and the starts of option restarts"},
-		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: paths, Default: "1",
-			Help: "seed of the rows that option subsample and option holdout draw, and of the folds of the lasso"},
-		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: []string{"nlml"}, Default: "1",
-			Help: "seed of the rows that option subsample draws"},
-		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: []string{"bench"}, Default: "1",
-			Rules: []Constraint{{Needs: []string{"data=", "subsample"}, Text: "option seed is for a synthetic table: leave it out with option data"}},
-			Help:  "seed of the synthetic table or of option subsample"},
-		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: []string{"kernel check"}, Default: "1",
-			Help: "seed of the points, of the parameters around the start values, and of option subsample"},
+		seed(in(choices, "fit", "profile"), "seed of everything random, such as the rows that option subsample draws and the starts of option restarts"),
+		seed(paths, "seed of the rows that option subsample and option holdout draw, and of the folds of the lasso"),
+		seed([]string{"nlml"}, "seed of the rows that option subsample draws"),
+		seed([]string{"bench"}, "seed of the synthetic table or of option subsample", Constraint{Needs: []string{"data=", "subsample"}, Text: "option seed is for a synthetic table: leave it out with option data"}),
+		seed([]string{"kernel check"}, "seed of the points, of the parameters around the start values, and of option subsample"),
 		{Name: "holdout", Kind: parsed(Rows, problem.ParseHoldOut), Group: Data, Places: in(choices, "fit", "profile", "path", Spec), Placeholder: "[last:]SHARE|N", Unset: "none",
 			Help: "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups. last:200 takes the latest rows by the only column or the only date, and otherwise the last of the table",
 			Set: func(v *Values, value any) {

@@ -175,6 +175,10 @@ func outputOptions() Entries {
 	format := func(help, unset string, places []string, rules []Constraint, words ...string) Option {
 		return Option{Name: "format", Kind: Choice, Group: OutputFile, Field: "Output.Format", Places: places, Unset: unset, Words: words, Rules: rules, Help: help}
 	}
+	// out is option out; alone says that other commands have one of another meaning.
+	out := func(places []string, alone bool, unset, help string) Option {
+		return Option{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: places, Placeholder: "FILE", Unset: unset, NoVariable: alone, Help: help}
+	}
 	result := format("format of the result", "by the name of option out, or csv", in(predictions, "loo"), nil, tableFormats...)
 	points := format("format of option out", "by the name of the file", []string{"profile"}, []Constraint{{Needs: []string{"out"}}}, tableFormats...)
 	result.NoVariable, points.NoVariable = true, true // other commands have one of this name
@@ -183,27 +187,17 @@ func outputOptions() Entries {
 	show := format("form of the result", "", []string{"show"}, nil, "table", "json", "csv", "parquet")
 	show.Default = "table"
 	return Entries{
-		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"fit"}, Placeholder: "FILE", Unset: "the name of DATA with .gpfit, in the current folder",
-			Help: "file for the model"},
-		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"select"}, Placeholder: "FILE", Unset: "no model is written",
-			Help: "file for the best model"},
-		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: compares, Placeholder: "FILE", Unset: "no file is written", NoVariable: true,
-			Help: "file for the scores of each fit, .csv, .jsonl or .parquet"},
+		out([]string{"fit"}, false, "the name of DATA with .gpfit, in the current folder", "file for the model"),
+		out([]string{"select"}, false, "no model is written", "file for the best model"),
+		out(compares, true, "no file is written", "file for the scores of each fit, .csv, .jsonl or .parquet"),
 		{Name: "models", Kind: File, Group: OutputFile, Field: "Output.Models", Places: compares, Placeholder: "DIR", Unset: "no models are written",
 			Help: "folder for a model of each method, fitted to all rows, or to the training rows of a hold-out; 'gpfit predict' and 'gpfit inspect' read them"},
-		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: paths, Placeholder: "FILE", Unset: "no file is written", NoVariable: true,
-			Help: "file for the table of the path, .csv, .jsonl or .parquet"},
-		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"update"}, Placeholder: "FILE", Unset: "the name of MODEL with -updated, in the current folder",
-			Help: "file for the model with the new rows"},
-		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"profile"}, Placeholder: "FILE", Unset: "no table is written", NoVariable: true,
-			Help: "file for the table of all points, whose name ends in .csv, .jsonl, .json, .parquet or .npy"},
-		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: in(results, "predict", "sample"), Placeholder: "FILE", Unset: "standard output", NoVariable: true,
-			Help: "file for the result"},
-		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"show"}, Placeholder: "FILE", Unset: "standard output",
-			Help: "file for the result, which is written whole or not at all"},
-		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"report"}, Placeholder: "FILE",
-			Unset: "the name of MODEL with .html, in the current folder, or RUN/report.html, which gpfit replaces",
-			Help:  "file for the page, in HTML, or - for standard output"},
+		out(paths, true, "no file is written", "file for the table of the path, .csv, .jsonl or .parquet"),
+		out([]string{"update"}, false, "the name of MODEL with -updated, in the current folder", "file for the model with the new rows"),
+		out([]string{"profile"}, true, "no table is written", "file for the table of all points, whose name ends in .csv, .jsonl, .json, .parquet or .npy"),
+		out(in(results, "predict", "sample"), true, "standard output", "file for the result"),
+		out([]string{"show"}, false, "standard output", "file for the result, which is written whole or not at all"),
+		out([]string{"report"}, false, "the name of MODEL with .html, in the current folder, or RUN/report.html, which gpfit replaces", "file for the page, in HTML, or - for standard output"),
 		result, points, export, show,
 		{Name: "save-factor", Kind: Truth, Group: OutputFile, Field: "Output.SaveFactor", Places: []string{"fit", Spec}, Default: "false", Stated: true,
 			Rules: []Constraint{{Excludes: []string{"experts"}, Text: "option save-factor: local experts have no common Cholesky factor: leave it out; predictions factor the matrix of each expert again"}},
