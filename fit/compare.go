@@ -45,7 +45,7 @@ type candidateExpr struct {
 func (r *selection) parse() ([]candidateExpr, error) {
 	var out []candidateExpr
 	for _, text := range r.settings.Kernels {
-		e, err := r.parser().Parse(text)
+		e, err := kernel.Parser{Families: r.opts.Kernels, Columns: r.data.Names()}.Parse(text)
 		if err != nil {
 			return nil, err
 		}
@@ -71,11 +71,6 @@ func (r *selection) parse() ([]candidateExpr, error) {
 		out = append(out, candidateExpr{expr: e})
 	}
 	return out, nil
-}
-
-// parser reads kernels whose dims may name columns, and text writes them.
-func (r *selection) parser() kernel.Parser {
-	return kernel.Parser{Families: r.opts.Kernels, Columns: r.data.Names()}
 }
 
 func (r *selection) text(e kernel.Expr) string { return kernel.Text(e, r.data.Names()) }
@@ -310,7 +305,8 @@ func newLeafValues(e kernel.Expr, parameters map[string]float64) leafValues {
 		v.leaves[l] = map[string]float64{}
 		for name, value := range parameters {
 			rest, ok := strings.CutPrefix(name, prefix)
-			if ok && !inLeaf(rest) && isKernels(rest) {
+			path, _, _ := strings.Cut(rest, "[") // the name of a column may have a dot
+			if ok && !strings.Contains(path, ".") && !strings.HasPrefix(rest, graph.NoiseVariance) && !strings.HasPrefix(rest, "mean_") {
 				v.leaves[l][rest] = value
 			}
 		}
@@ -340,18 +336,6 @@ func (v leafValues) newScales(e kernel.Expr, parameters map[string]float64) []st
 	})
 	slices.Sort(out)
 	return out
-}
-
-// inLeaf reports whether a parameter's name begins with the path of a leaf. The name of
-// a column, in brackets, may have a dot.
-func inLeaf(name string) bool {
-	path, _, _ := strings.Cut(name, "[")
-	return strings.Contains(path, ".")
-}
-
-// isKernels reports whether a parameter belongs to the kernel, not to noise or mean.
-func isKernels(name string) bool {
-	return !strings.HasPrefix(name, graph.NoiseVariance) && !strings.HasPrefix(name, "mean_")
 }
 
 // walk visits the leaves with the prefix of their parameters' names.

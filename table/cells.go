@@ -87,11 +87,6 @@ type unseenCategory struct {
 // shownCategories is the number of unknown categories of a column that warnings name.
 const shownCategories = 10
 
-func newEncodedCells(as feature.Coding, refusal string) (*encodedCells, error) {
-	encoder, err := as.Encoder()
-	return &encodedCells{as: as, encoder: encoder, zero: refusal == "", refusal: refusal}, err
-}
-
 func (e *encodedCells) text(typed feature.ColumnKind) bool {
 	switch e.as.Kind {
 	case feature.Number, feature.Boolean:

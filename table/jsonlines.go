@@ -24,12 +24,6 @@ type jsonRows struct {
 	pending bool              // the current row has not been returned
 }
 
-// isJSONLines reports whether a text begins with an object of JSON.
-func isJSONLines(begin []byte) bool { return startsWith(begin, '{', `"}`) }
-
-// isJSONArray reports whether a text begins with a JSON array of objects.
-func isJSONArray(begin []byte) bool { return startsWith(begin, '[', `{`) }
-
 // startsWith reports whether the first characters of a text, without blanks, are first
 // and one of second.
 func startsWith(text []byte, first byte, second string) bool {

@@ -55,7 +55,7 @@ func (l *learnedCells) read(src source, c int) (float64, *fault) {
 	switch {
 	case (src.missing(c) || text == "") && l.kind == feature.Number:
 		return 0, &fault{gap: true}
-	case text == "" || src.missing(c) && !(l.asked == feature.Category && isWord(src, c)):
+	case text == "" || src.missing(c) && !(l.asked == feature.Category && (typed == "" || typed == feature.Category)): // none or NA may be a category
 		return 0, noLabel(src, c)
 	}
 	broken := brokenNumber(text) || l.kind == "" && unfinishedExponent(text)
@@ -64,10 +64,6 @@ func (l *learnedCells) read(src source, c int) (float64, *fault) {
 	}
 	return l.readText(src, c, text)
 }
-
-// isWord reports whether a missing value is a word such as none or NA, which a column that is named in categories may have
-// as a category.
-func isWord(src source, c int) bool { return src.kind(c) == "" || src.kind(c) == feature.Category }
 
 // readText reads a text that is not a number.
 func (l *learnedCells) readText(src source, c int, text string) (float64, *fault) {

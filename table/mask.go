@@ -41,7 +41,10 @@ func ReadMask(path, column string, opts Options) ([]bool, error) {
 		}
 		v, ok := in.number(c)
 		if !ok || v != 0 && v != 1 {
-			e := in.errorAt(c, notInMask(in, c))
+			e := in.errorAt(c, "empty cell in a mask")
+			if label := in.label(c); label != "" {
+				e.Msg = "not 0 or 1 in a mask: " + quote(label)
+			}
 			if column == "" && len(in.begun().names) > 1 {
 				e.Msg += "; the first column is the mask unless FILE:COLUMN names another"
 			}
@@ -53,15 +56,6 @@ func ReadMask(path, column string, opts Options) ([]bool, error) {
 		return nil, in.noRows()
 	}
 	return mask, nil
-}
-
-// notInMask describes the error in a value that is neither 0 nor 1.
-func notInMask(in source, c int) string {
-	label := in.label(c)
-	if label == "" {
-		return "empty cell in a mask"
-	}
-	return "not 0 or 1 in a mask: " + quote(label)
 }
 
 // SelectMask returns the part of a mask read from path for the rows of t, which may lack some rows

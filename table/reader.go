@@ -150,9 +150,12 @@ func (r *Reader) chooseCells() error {
 			return err
 		}
 		for i, c := range r.encoded {
-			if r.cells[i], err = newEncodedCells(c, r.refusal(c)); err != nil {
+			refusal := r.refusal(c)
+			encoder, err := c.Encoder()
+			if err != nil {
 				return err
 			}
+			r.cells[i] = &encodedCells{as: c, encoder: encoder, zero: refusal == "", refusal: refusal}
 		}
 		return nil
 	}
@@ -176,9 +179,6 @@ func (r *Reader) refusal(c feature.Coding) string {
 	}
 	return r.opts.Unseen(c)
 }
-
-// learns reports whether the reader finds out how to read the features.
-func (r *Reader) learns() bool { return r.opts.Columns != nil && r.opts.Encoding == nil }
 
 // Progress returns the share of the input that has been read, 0 if it is unknown.
 func (r *Reader) Progress() float64 { return r.src.progress() }

@@ -37,9 +37,9 @@ func openRows(r io.Reader, file *os.File, source string, opts Options) (source, 
 	s.file = file
 	begin, _ := s.in.Peek(bufferSize) // its error returns with the first line
 	switch {
-	case isJSONLines(begin):
+	case startsWith(begin, '{', `"}`): // an object
 		return openJSONLines(s, opts)
-	case isJSONArray(begin):
+	case startsWith(begin, '[', `{`): // an array of objects
 		return nil, &Error{Source: source, Msg: "this is a JSON array; write an object on each line instead, as jq -c '.[]' does"}
 	}
 	return openCells(s, opts)

@@ -61,7 +61,7 @@ func (s *scanner) next() error {
 		switch {
 		case err != nil:
 			return err
-		case s.isBlank(line):
+		case len(s.skipBlanks(line)) == 0: // a line of tabs has cells if tabs separate them
 			s.blank = cmp.Or(s.blank, s.line)
 			s.blanks++
 			s.skipLineEnds()
@@ -340,11 +340,6 @@ func (s *scanner) hashHint() string {
 // tooLong returns the error for a record longer than maxRecord.
 func (s *scanner) tooLong(line int) error {
 	return &Error{Source: s.source, Line: line, Msg: "the record that begins here is longer than 64 MiB: a quote is not closed, or the file is not a table"}
-}
-
-// isBlank reports whether a line has no cells. A line of tabs has cells if tabs separate them.
-func (s *scanner) isBlank(line []byte) bool {
-	return len(s.skipBlanks(line)) == 0
 }
 
 // isComment reports whether a line is a comment: its first character after blanks is

@@ -62,7 +62,7 @@ func (r *Reader) readAll() (*Table, error) {
 			sample.settle(t)
 		}
 		if most := r.opts.MaxRows; most > 0 && t.N > most {
-			return nil, r.tooMany(most)
+			return nil, &Error{TooLarge: true, Source: r.src.begun().source, Msg: fmt.Sprintf("the table has more than %d rows: no device holds the matrix of an exact fit, which has a row and a column for each of them; take a random subsample (--subsample), or divide the rows among local experts (gpfit fit --experts kmeans:K)", most)}
 		}
 	}
 	if t.N == 0 {
@@ -75,18 +75,13 @@ func (r *Reader) readAll() (*Table, error) {
 	if r.index != nil {
 		left = r.index.leaveOut(t, r.cells)
 	}
-	if !r.learns() {
+	if r.opts.Columns == nil || r.opts.Encoding != nil {
 		return t, nil
 	}
 	if err := r.src.begun().encode(t, r.cells[left:], r.sel.features[left:], r.opts); err != nil {
 		return nil, err
 	}
 	return t, nil
-}
-
-// tooMany returns the error for a table with too many rows for any exact fit.
-func (r *Reader) tooMany(most int) error {
-	return &Error{TooLarge: true, Source: r.src.begun().source, Msg: fmt.Sprintf("the table has more than %d rows: no device holds the matrix of an exact fit, which has a row and a column for each of them; take a random subsample (--subsample), or divide the rows among local experts (gpfit fit --experts kmeans:K)", most)}
 }
 
 // grow makes room in t for further rows, if there is memory, and returns the number

@@ -24,15 +24,6 @@ import (
 	"gpfit/table/feature"
 )
 
-// tableOfTrials checks that the command can write its files, and returns the file of --out,
-// nil if there is none.
-func tableOfTrials(c *cli.Command) (*output.File, error) {
-	if err := c.CheckOutputs(c.Inputs(c.Args[0]), cli.Destination("plot-sizes", c.Plot.Sizes), cli.Destination("plot-errors", c.Plot.Errors)); err != nil {
-		return nil, err
-	}
-	return output.Beside(c.Output.Out, c.Output.Format, output.CSV, output.JSONLines, output.Parquet)
-}
-
 // compareOptions returns the settings of the comparison, with its progress messages.
 func compareOptions(c *cli.Command) compare.Options {
 	o := c.Compare
@@ -68,7 +59,10 @@ func compareOptions(c *cli.Command) compare.Options {
 }
 
 func runCompare(c *cli.Command) error {
-	file, err := tableOfTrials(c)
+	if err := c.CheckOutputs(c.Inputs(c.Args[0]), cli.Destination("plot-sizes", c.Plot.Sizes), cli.Destination("plot-errors", c.Plot.Errors)); err != nil {
+		return err
+	}
+	file, err := output.Beside(c.Output.Out, c.Output.Format, output.CSV, output.JSONLines, output.Parquet)
 	if err != nil {
 		return err
 	}

@@ -26,20 +26,11 @@ import (
 )
 
 func runReport(c *cli.Command) error {
-	if isRun(c.Args[0]) {
+	info, err := os.Stat(c.Args[0])
+	if err == nil && info.IsDir() || err != nil && strings.HasSuffix(strings.TrimRight(c.Args[0], `/\`), ".run") { // the name decides without a file
 		return reportBatch(c)
 	}
 	return reportModel(c)
-}
-
-// isRun reports whether path is a run folder rather than a model. For a missing file,
-// the name decides.
-func isRun(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil {
-		return strings.HasSuffix(strings.TrimRight(path, `/\`), ".run")
-	}
-	return info.IsDir()
 }
 
 // batchOptions are the options that the page of a batch has.

@@ -26,8 +26,8 @@ func (n *Names) label(column int) string { return n.labels[n.Columns[column]] }
 
 // Display returns the displayed form of an indexed name.
 func (n *Names) Display(indexed string) string {
-	if label, ok := noiseLabel(indexed); ok {
-		return graph.NoiseName(textform.QuoteName(label))
+	if group, ok := strings.CutPrefix(indexed, graph.NoiseVariance+"["); ok {
+		return graph.NoiseName(textform.QuoteName(strings.TrimSuffix(group, "]")))
 	}
 	return textform.Display(indexed, n.labels)
 }
@@ -52,10 +52,4 @@ func (n *Names) named(err error) error {
 		named.Of = append(named.Of, n.Display(name))
 	}
 	return &named
-}
-
-// noiseLabel returns the label in the indexed name of the noise variance of a group.
-func noiseLabel(indexed string) (label string, ok bool) {
-	rest, ok := strings.CutPrefix(indexed, graph.NoiseVariance+"[")
-	return strings.TrimSuffix(rest, "]"), ok
 }

@@ -162,7 +162,7 @@ var Gate = []Diagnosis{
 	}},
 	{"series", "a column, the only one or one with regular steps, never falls from row to row, and the only scores are of rows left out one by one or in folds, of which none is a forecast", OnlyFair, func(f *Facts) []string {
 		but := ""
-		if blocked(f.Report, f.Evidence) {
+		if cv := f.Report.Scores.CrossValidation; cv != nil && cv.Blocks && len(f.Evidence) > 0 && f.Evidence[0].Rows == inFolds {
 			but = ", but for the last block"
 		}
 		return because(f.Report.Series && between(f.Report, f.Evidence), "forecasts are untested: rows left out lie between others of the series%s", but)

@@ -102,12 +102,6 @@ func between(r *Report, evidence []Evidence) bool {
 	return (onlyLeftOut(evidence) || len(evidence) > 0 && evidence[0].Rows == inFolds) && forecastFold(r, evidence) == nil
 }
 
-// blocked reports whether the evidence is blocks of rows, of which the last is a forecast.
-func blocked(r *Report, evidence []Evidence) bool {
-	cv := r.Scores.CrossValidation
-	return cv != nil && cv.Blocks && len(evidence) > 0 && evidence[0].Rows == inFolds
-}
-
 // leastFar is the number of rows far from their predictions from which they are advised a noise of their
 // own: one such row in a table does happen.
 const leastFar = 2

@@ -144,7 +144,7 @@ func (j *Job) ExplainStart(err error) error {
 	case device.IsNotPD(err):
 		cause, remedy := singular(j.Prepared)
 		return fmt.Errorf("%w: the likely cause is %s; raise noise_variance, %s, or allow option max-jitter", err, cause, remedy)
-	case isNonFinite(err):
+	case isA[*device.NonFiniteError](err), descent.IsInfeasible(err):
 		return fmt.Errorf("%w: the data or the parameters are at the limits of double precision; let option standardize scale inputs and targets, or set other parameters", err)
 	}
 	return err
@@ -166,11 +166,6 @@ func singular(j *problem.Prepared) (cause, remedy string) {
 // scaled reports whether distances are divided by a lengthscale.
 func scaled(j *problem.Prepared) bool {
 	return slices.ContainsFunc(j.Program().Params, func(p kernel.Param) bool { return p.Kind == kernel.Lengthscale })
-}
-
-// isNonFinite reports whether a value, a gradient or an element of a matrix was not finite.
-func isNonFinite(err error) bool {
-	return isA[*device.NonFiniteError](err) || descent.IsInfeasible(err)
 }
 
 // isCondition reports whether err is a [*mean.ConditionError].

@@ -87,7 +87,7 @@ func (c *Variable) training(m *gp.Model) []float64 {
 	values := make([]float64, m.N())
 	for i := range values {
 		row := m.X[i*d : i*d+d]
-		if !c.indicators() {
+		if c.coding.Kind != feature.Category || c.coding.Codes { // no feature for each category
 			values[i] = row[used[0]]
 			continue
 		}
@@ -100,9 +100,6 @@ func (c *Variable) training(m *gp.Model) []float64 {
 	}
 	return values
 }
-
-// indicators reports whether the column has a feature for each category.
-func (c *Variable) indicators() bool { return c.coding.Kind == feature.Category && !c.coding.Codes }
 
 // median returns the median of ascending values, the lower one of two.
 func median(values []float64) float64 { return values[(len(values)-1)/2] }

@@ -24,7 +24,7 @@ import (
 // what it opened with the function that it returns. The result depends on the density, the
 // starts, the seed and the options alone.
 func Run(ctx context.Context, starts [][]float64, o Options, open func(chain int) (Density, func(), error)) ([]Chain, error) {
-	o = o.withDefaults()
+	o.Chains, o.Warmup, o.Draws, o.Workers = cmp.Or(o.Chains, 4), cmp.Or(o.Warmup, 500), cmp.Or(o.Draws, 1000), cmp.Or(o.Workers, 1)
 	if len(starts) != o.Chains {
 		return nil, fmt.Errorf("sampler: %d starts for %d chains", len(starts), o.Chains)
 	}
@@ -40,12 +40,6 @@ func Run(ctx context.Context, starts [][]float64, o Options, open func(chain int
 		return nil
 	})
 	return chains, err
-}
-
-func (o Options) withDefaults() Options {
-	o.Chains, o.Warmup, o.Draws = cmp.Or(o.Chains, 4), cmp.Or(o.Warmup, 500), cmp.Or(o.Draws, 1000)
-	o.Workers = cmp.Or(o.Workers, 1)
-	return o
 }
 
 // check returns an error for options that no run can have.

@@ -90,8 +90,11 @@ func Read(cmd *cobra.Command) error {
 		mistakes = append(mistakes, o.read())
 	}
 	for _, o := range all {
-		if errors.Join(mistakes...) == nil { // rules are about values
-			mistakes = append(mistakes, o.check())
+		if errors.Join(mistakes...) != nil { // rules are about values
+			break
+		}
+		if err := o.table.Check(o.place, o.values(), o.Given); err != nil {
+			mistakes = append(mistakes, &exit.UsageError{Err: err})
 		}
 	}
 	return errors.Join(mistakes...)
@@ -130,14 +133,6 @@ func (o *Set) values() map[string]any {
 		all[name] = value
 	}
 	return all
-}
-
-// check returns a usage error if options do not belong together.
-func (o *Set) check() error {
-	if err := o.table.Check(o.place, o.values(), o.Given); err != nil {
-		return &exit.UsageError{Err: err}
-	}
-	return nil
 }
 
 // Changed reports whether the command line or a variable gives one of the options.

@@ -78,7 +78,7 @@ func (s *Store) Model(path string) (*gp.Model, uint64, error) {
 	defer s.mu.Unlock()
 	s.clock++
 	i := slices.IndexFunc(s.models, func(m *loaded) bool { return m.path == path })
-	if i >= 0 && same(s.models[i].file, file) && s.models[i].sum == sum {
+	if i >= 0 && os.SameFile(s.models[i].file, file) && s.models[i].file.Size() == file.Size() && s.models[i].file.ModTime().Equal(file.ModTime()) && s.models[i].sum == sum {
 		s.models[i].used = s.clock
 		of := *s.models[i].gp
 		return &of, s.models[i].number, nil
@@ -96,10 +96,6 @@ func (s *Store) Model(path string) (*gp.Model, uint64, error) {
 	s.models[i] = &loaded{path, file, sum, read, s.count, s.clock}
 	of := *read
 	return &of, s.count, nil
-}
-
-func same(a, b os.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // trimmed leaves out the entry that was used first if there are too many.

@@ -219,15 +219,12 @@ func (f *File) Encoder(w io.Writer) columns.BlockEncoder {
 	case NPY:
 		return naming{columns.NewNPY(w), f}
 	case Parquet:
-		return newParquet(w)
+		return &parquetEncoder{w: w}
 	}
 	return columns.NewCSV(w)
 }
 
-// newParquet returns an encoder that writes a Parquet file: text as strings, numbers as
-// doubles, which are null in blank rows.
-func newParquet(w io.Writer) columns.BlockEncoder { return &parquetEncoder{w: w} }
-
+// parquetEncoder writes a Parquet file: text as strings, numbers as doubles, which are null in blank rows.
 type parquetEncoder struct {
 	w    io.Writer
 	file *parquet.GenericWriter[any] // from the first block on

@@ -21,7 +21,8 @@ import (
 // a Python process, is its own, even if a launcher has started several of these.
 func Main(args []string, owned bool, stderr io.Writer, run func() int) int {
 	l := message.Launched()
-	if l.Size > 1 && (owned || shares(args) && !asked(args)) {
+	apart := slices.ContainsFunc(args, func(a string) bool { return a == "--worker" || strings.HasPrefix(a, "--shard") }) // jobs of a batch may
+	if l.Size > 1 && (owned || apart && !asked(args)) {
 		os.Unsetenv(l.Launcher)
 		return Main(args, owned, stderr, run)
 	}
@@ -34,11 +35,6 @@ func Main(args []string, owned bool, stderr io.Writer, run func() int) int {
 		return exit.Device
 	}
 	return code
-}
-
-// shares reports whether the processes of a launcher run the jobs of a batch independently, which they may.
-func shares(args []string) bool {
-	return slices.ContainsFunc(args, func(a string) bool { return a == "--worker" || strings.HasPrefix(a, "--shard") })
 }
 
 // serve computes for rank 0. Signals are for rank 0, which decides when the program ends.

@@ -78,7 +78,7 @@ func (in *rows) Use(columns []table.FormatUse) error {
 		switch {
 		case u.Number && !isNumber(t):
 			want = "numbers"
-		case u.Label && !hasLabel(t):
+		case u.Label && !isNumber(t) && kindOf(t) == feature.Number:
 			want = "labels"
 		}
 		if want != "" {
@@ -187,9 +187,6 @@ func isNumber(t arrow.DataType) bool {
 	}
 	return false
 }
-
-// hasLabel reports whether values of a type have a text.
-func hasLabel(t arrow.DataType) bool { return isNumber(t) || kindOf(t) != feature.Number }
 
 // valueOf returns row i of a column whose type has a text. Integers beyond 2⁵³ are
 // rounded, as parsing them from text would.
