@@ -97,7 +97,9 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		r.Skewed = slices.Min(y) > 0 && skewness(y) > manySkewed
 	}
 	r.Levels, r.Series = fewLevels(j.Sample), timeColumn(j.Sample, j.Held) >= 0
-	r.Barred = j.Barred(r.Series)
+	if r.Barred = j.Barred; r.Series && j.Sample.Data.Group != nil { // the last rows are no groups
+		r.Barred = append(slices.Clip(r.Barred), "holdout")
+	}
 	values := j.Params.Values(e.z)
 	if e.grad != nil {
 		r.GradientLog = map[string]float64{}

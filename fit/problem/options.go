@@ -192,26 +192,21 @@ func (j *Prepared) ChoosesTransform() bool {
 	return o.TargetTransform == "" && o.openModel() && !given && o.Objective == NLML && j.Sample.T() == 1 && j.Sample.Data.NoiseVariance == nil
 }
 
-// Barred returns the options that advice on a next fit does not name: the user chose otherwise, or the other options exclude them.
-// series says that the last rows are held out.
-func (j *Prepared) Barred(series bool) (names []string) {
-	o, d := j.Options, j.Sample.Data
-	o.Set = slices.DeleteFunc(slices.Clone(o.Set), func(a Assignment) bool { return a.Found })
-	for _, b := range []struct {
-		option string
-		barred bool
-	}{
-		{"from", o.MeanPrior != (MeanPrior{})},
-		{"holdout", d.Test != nil && j.Held == nil || d.Group != nil && series}, // a mask, or groups
-		{"kernel", o.MeanPrior != (MeanPrior{}) || len(o.named()) > 0 || o.Ties != nil},
-		{"noise-floor", o.NoNoise},
-		{"posterior", o.Objective.LeavesOut()},
-		{"target-transform", j.plain || o.NoiseFloor.Original || d.NoiseVariance != nil || d.TargetNames != nil},
-	} {
-		if b.barred {
-			names = append(names, b.option)
+// barred returns the options that advice on a next fit of the data does not name: the user chose otherwise, or the other options
+// exclude them. mask says that a mask holds out rows.
+func (o Options) barred(mask bool, d Data) (names []string) {
+	add := func(option string, barred bool) {
+		if barred {
+			names = append(names, option)
 		}
 	}
+	terms := o.MeanPrior != (MeanPrior{})
+	add("from", terms)
+	add("holdout", mask)
+	add("kernel", terms || len(o.named()) > 0 || o.Ties != nil)
+	add("noise-floor", o.NoNoise)
+	add("posterior", o.Objective.LeavesOut())
+	add("target-transform", o.TargetTransform == transform.None || o.NoiseFloor.Original || d.NoiseVariance != nil || d.TargetNames != nil)
 	return names
 }
 

@@ -31,8 +31,8 @@ type Prepared struct {
 	Averaging string
 	// autoPosterior says that the number of rows decides whether predictions average, as option posterior auto does.
 	autoPosterior bool
-	// plain says that the options ask for a target without a transform.
-	plain bool
+	// Barred are the options that advice on a next fit does not name.
+	Barred []string
 	// disproof says that the kernel is not a covariance function; nil if no check has shown it.
 	disproof *kernel.KernelhoodError
 }
@@ -61,7 +61,10 @@ func New(data Data, opts Options) (*Prepared, error) {
 		return nil, err
 	}
 	warnAliases(o.mean, s)
-	j := &Prepared{Options: o.Options, Sample: s, Held: held, autoPosterior: o.Posterior == AutoPosterior, plain: opts.TargetTransform == transform.None}
+	j := &Prepared{Options: o.Options, Sample: s, Held: held, autoPosterior: o.Posterior == AutoPosterior}
+	asked := o.Options
+	asked.TargetTransform = opts.TargetTransform // which is none only if it was asked for
+	j.Barred = asked.barred(data.Test != nil && held == nil, data)
 	if err := j.fill(o); err != nil {
 		return nil, err
 	}
@@ -103,7 +106,7 @@ func (j *Prepared) WithTransform(kind transform.Name, found []Assignment) (*Prep
 	}
 	p, err := New(j.Sample.Data, o) // which knows the rows that are held out
 	if err == nil {
-		p.plain, p.Held, p.Options.HoldOut, p.Options.HoldOutLast = j.plain, j.Held, j.Options.HoldOut, j.Options.HoldOutLast
+		p.Barred, p.Held, p.Options.HoldOut, p.Options.HoldOutLast = j.Barred, j.Held, j.Options.HoldOut, j.Options.HoldOutLast
 	}
 	return p, err
 }

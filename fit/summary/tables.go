@@ -40,7 +40,7 @@ func parameterText(v float64) string { return fields.Named("parameter").Text(v) 
 
 // ParameterTable lists the parameters with their gradients, if these were evaluated.
 func ParameterTable(r *Report) fields.Table {
-	t := named("parameter", "scaled", r.Unscaled())
+	t := named("parameter", "scaled", unscaled(r))
 	if len(r.GradientLog) > 0 {
 		t.Heads = append(t.Heads, fields.Head{Text: "∂" + problem.ObjectiveLabel(r.ObjectiveName) + "/∂log"})
 	}

@@ -25,9 +25,9 @@ var (
 	updateTemplate string
 
 	reportText = textform.Template(reportTemplate, template.FuncMap{
-		"criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "heldBy": heldBy, "label": problem.ObjectiveLabel, "likelyModes": likelyModes, "lines": lines, "minimizes": minimizes,
+		"byAllRows": byAllRows, "criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "heldBy": heldBy, "label": problem.ObjectiveLabel, "likelyModes": likelyModes, "lines": lines, "minimizes": minimizes,
 		"optimaParameters": OptimaParameters, "optimaTable": OptimaTable, "parameterTable": ParameterTable, "pathTable": PathTable, "relevanceTable": RelevanceTable,
-		"scoreLines": scoreLines, "scores": scoreText, "single": single, "state": StateText, "status": StatusText, "under": under, "waves": waves, "withoutPrior": withoutPrior,
+		"scoreLines": scoreLines, "scores": scoreText, "single": single, "state": StateText, "status": StatusText, "under": under, "unscaled": unscaled, "waves": waves, "withoutPrior": withoutPrior,
 	})
 	profileText = textform.Template(profileTemplate, template.FuncMap{
 		"label": problem.ObjectiveLabel, "last": func(values []float64) float64 { return values[len(values)-1] }, "minima": minima,

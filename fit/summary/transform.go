@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 )
 
@@ -25,43 +26,36 @@ type TransformCandidate struct {
 	Error  string         `json:"error,omitempty"`
 }
 
-// transformed reports whether the target is not fitted as it is.
-func (t *TransformReport) transformed() bool { return t != nil && t.Kind != transform.None }
+// transformedUnits says which numbers are not in units of the target.
+const transformedUnits = "; unscaled variances and coefficients of the mean are of the transformed target, scores of the target"
 
-// Units says which numbers are not in units of the target.
-func (t *TransformReport) Units() string {
-	if !t.transformed() {
-		return ""
-	}
-	return "unscaled variances and coefficients of the mean are of the transformed target, scores of the target"
-}
-
-// Unscaled is the head of a column of parameters that are not scaled.
-func (r *Report) Unscaled() string {
-	if r.TargetTransform.transformed() {
+// unscaled is the head of a column of parameters that are not scaled.
+func unscaled(r *Report) string {
+	if t := r.TargetTransform; t != nil && t.Kind != transform.None {
 		return "unscaled"
 	}
 	return "original units"
 }
 
-// ByAllRows names what was chosen by all rows and is no matter of a refit.
-func (r *Report) ByAllRows() string {
-	transformed := r.TargetTransform != nil && r.TargetTransform.Candidates != nil
-	switch {
-	case r.Choice != nil && transformed:
-		return "kernel, mean and transform"
-	case r.Choice != nil:
-		return "kernel and mean"
-	case transformed:
-		return "transform"
+// byAllRows says what was chosen by all rows and is no matter of a refit.
+func byAllRows(r *Report) string {
+	var chosen []string
+	if r.Choice != nil {
+		chosen = []string{"kernel", "mean"}
 	}
-	return ""
+	if t := r.TargetTransform; t != nil && t.Candidates != nil {
+		chosen = append(chosen, "transform")
+	}
+	if chosen == nil {
+		return ""
+	}
+	return " with the " + textform.And(chosen) + " that all rows chose"
 }
 
 // Text names the transform and, if gpfit chose it, what it beat by how much.
 func (t *TransformReport) Text() string {
 	if t.Candidates == nil {
-		return string(t.Kind)
+		return string(t.Kind) + transformedUnits
 	}
 	var others, refused []string
 	if t.Kind != t.Candidates[0].Kind {
@@ -75,9 +69,12 @@ func (t *TransformReport) Text() string {
 			others = append(others, fmt.Sprintf("%s (+%.1f)", c.Kind, *c.BIC-*best))
 		}
 	}
-	text := fmt.Sprintf("%s, the lowest BIC of %d transforms, tuned on %d rows", t.Kind, len(others)+1, t.Candidates[0].Rows)
+	text, units := fmt.Sprintf("%s, the lowest BIC of %d transforms, tuned on %d rows", t.Kind, len(others)+1, t.Candidates[0].Rows), ""
 	if others != nil {
 		text += "; next are " + strings.Join(others, ", ")
 	}
-	return strings.Join(append([]string{text}, refused...), "; ")
+	if t.Kind != transform.None {
+		units = transformedUnits
+	}
+	return strings.Join(append([]string{text}, refused...), "; ") + units
 }

@@ -153,11 +153,11 @@ func (s *source) section(context.Context) (page.Section, error) {
 	add("mean", "", m.Mean.Text)
 	add("target", "", strings.Join(m.TargetNames(), ", "))
 	if of := m.Scaling.Transform; of != nil {
-		lambda := ""
+		text := (&summary.TransformReport{Kind: of.Kind}).Text()
 		if of.Kind.Tuned() {
-			lambda = " with λ = " + number(of.Lambda)
+			text += "; λ = " + number(of.Lambda)
 		}
-		add("target transform", "", string(of.Kind)+lambda+"; "+(&summary.TransformReport{Kind: of.Kind}).Units())
+		add("target transform", "", text)
 	}
 	add("training rows", "", fmt.Sprint(m.N()))
 	add("features", "", strings.Join(m.FeatureNames, ", "))
