@@ -285,7 +285,11 @@ func (b Basis) Original(xMean, xScale []float64) []float64 {
 	q := len(b)
 	t := make([]float64, q*q)
 	for j, f := range b {
-		if !b.expands(f) {
+		whole := f.Group == Linear || f.Group == Power
+		for k := range f.Index {
+			whole = whole && b.power(f.Column, k) >= 0
+		}
+		if !whole {
 			t[j*q+j] = 1
 			continue
 		}
@@ -299,16 +303,6 @@ func (b Basis) Original(xMean, xScale []float64) []float64 {
 		}
 	}
 	return t
-}
-
-// expands reports whether the basis has all powers of a column below a line or power of it.
-func (b Basis) expands(f Function) bool {
-	for k := range f.Index {
-		if b.power(f.Column, k) < 0 {
-			return false
-		}
-	}
-	return f.Group == Linear || f.Group == Power
 }
 
 // power finds the function x_c^k.

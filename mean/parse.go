@@ -63,7 +63,7 @@ func (t Summand) text(columns textform.Columns) string {
 	if t.Count > 0 {
 		args = append(args, strconv.Itoa(t.Count))
 	}
-	if t.From > 0 {
+	if t.From > 1 {
 		args = append(args, "from="+strconv.Itoa(t.From))
 	}
 	if t.By > 0 {
@@ -151,48 +151,56 @@ func parse(text textform.Scanner) (Expr, error) {
 
 type parser struct{ textform.Scanner }
 
+// counted says what a term counts, how many it may have, and its argument besides dims.
+var counted = map[string]struct {
+	what, example, other string
+	most                 int
+}{
+	polyTerm:     {"a degree", "3", "from", maxDegree},
+	bumpsTerm:    {"the number of bumps per column", "3", "", maxBumps},
+	seasonalTerm: {"a period and the number of harmonics", "24, 3", "by", maxHarmonics},
+}
+
 // term reads the arguments of a term of the given kind.
 func (p *parser) term(kind string) (t Summand, err error) {
 	t.Kind = kind
-	counted := kind == polyTerm || kind == bumpsTerm || kind == seasonalTerm
+	of, counts := counted[kind]
 	switch opened := p.Accept('('); {
-	case !opened && counted:
-		return t, p.Fail(p.Pos, "%s needs %s, as in %s(%s)", kind, countNames[kind], kind, map[bool]string{true: "24, 3", false: "3"}[kind == seasonalTerm])
+	case !opened && counts:
+		return t, p.Fail(p.Pos, "%s needs %s, as in %s(%s)", kind, of.what, kind, of.example)
 	case !opened:
 		return t, nil
 	case kind == constantTerm:
 		return t, p.Fail(p.Pos-1, "%s has no arguments", kind)
+	}
+	more := func() bool { // whether another argument follows
+		if err == nil && !p.Accept(')') {
+			err = p.Expect(',')
+			return err == nil
+		}
+		return false
 	}
 	if kind == seasonalTerm {
 		if t.Period, err = p.period(); err != nil {
 			return t, err
 		}
 		if !p.Accept(',') {
-			return t, p.Fail(p.Pos, "seasonal needs %s, as in seasonal(24, 3)", countNames[kind])
+			return t, p.Fail(p.Pos, "seasonal needs %s, as in seasonal(%s)", of.what, of.example)
 		}
 	}
-	if counted {
-		if t.Count, err = p.count(kind, countNames[kind], mostCounted[kind]); err != nil || p.Accept(')') {
-			return t, err
-		}
-		if err := p.Expect(','); err != nil {
+	if counts {
+		if t.Count, err = p.count(kind, of.what, of.most); !more() {
 			return t, err
 		}
 	}
 	word, start := p.Word()
-	if other := otherNames[kind]; other != "" && word == other {
-		if err := p.Expect('='); err != nil {
-			return t, err
-		}
-		if kind == polyTerm {
+	if word != "" && word == of.other {
+		if err = p.Expect('='); err == nil && kind == polyTerm {
 			t.From, err = p.count(kind, "a least power", t.Count)
-		} else {
+		} else if err == nil {
 			t.By, err = p.period()
 		}
-		if err != nil || p.Accept(')') {
-			return t, err
-		}
-		if err := p.Expect(','); err != nil {
+		if !more() {
 			return t, err
 		}
 		word, start = p.Word()
@@ -206,13 +214,6 @@ func (p *parser) term(kind string) (t Summand, err error) {
 	}
 	return t, p.Expect(')')
 }
-
-// countNames say what a term counts, and mostCounted how many it may have; otherNames are arguments besides dims.
-var (
-	countNames  = map[string]string{polyTerm: "a degree", bumpsTerm: "the number of bumps per column", seasonalTerm: "a period and the number of harmonics"}
-	mostCounted = map[string]int{polyTerm: maxDegree, bumpsTerm: maxBumps, seasonalTerm: maxHarmonics}
-	otherNames  = map[string]string{polyTerm: "from", seasonalTerm: "by"}
-)
 
 // count reads a number from 1 to most.
 func (p *parser) count(kind, what string, most int) (n int, err error) {
@@ -247,23 +248,19 @@ func (t Summand) powers() (least, highest int) {
 func (e Expr) Without(f Function, labels []int) Expr {
 	var out Expr
 	add := func(least, highest int, dims ...int) {
-		t := Summand{Kind: polyTerm, Count: highest, From: least, Dims: dims}
-		switch {
+		same := func(o Summand) bool {
+			from, to := o.powers()
+			return o.Dims != nil && from == least && to == highest
+		}
+		switch k := slices.IndexFunc(out, same); {
 		case least > highest || len(dims) == 0:
-			return
+		case k >= 0:
+			out[k].Dims = slices.Sorted(slices.Values(slices.Concat(dims, out[k].Dims)))
 		case highest == 1:
-			t = Summand{Kind: linearTerm, Dims: dims}
-		case least == 1:
-			t.From = 0
+			out = append(out, Summand{Kind: linearTerm, Dims: dims})
+		default:
+			out = append(out, Summand{Kind: polyTerm, Count: highest, From: least, Dims: dims})
 		}
-		k := slices.IndexFunc(out, func(o Summand) bool {
-			return o.Dims != nil && o.Kind == t.Kind && o.Count == t.Count && o.From == t.From
-		})
-		if k < 0 {
-			out = append(out, t)
-			return
-		}
-		out[k].Dims = slices.Sorted(slices.Values(slices.Concat(dims, out[k].Dims)))
 	}
 	for _, t := range e {
 		dims := t.Dims
