@@ -428,14 +428,8 @@ func (r *Reader) refused() (gap *Error, err error) {
 			look(c, true)
 		}
 	}
-	why := func(c int) *Error {
-		if msg := messages[c]; msg != "" {
-			return r.src.errorAt(c, msg)
-		}
-		return r.src.badCell(c)
-	}
 	if first < math.MaxInt {
-		err := why(first)
+		err := r.why(first, messages[first])
 		switch {
 		case firstMissing:
 			err.Msg += " (option missing drop leaves out such rows)"
@@ -447,5 +441,13 @@ func (r *Reader) refused() (gap *Error, err error) {
 		}
 		return nil, err
 	}
-	return why(firstGap), nil
+	return r.why(firstGap, messages[firstGap]), nil
+}
+
+// why returns the error in a cell of the current row, in the words of the source without a message.
+func (r *Reader) why(c int, msg string) *Error {
+	if msg != "" {
+		return r.src.errorAt(c, msg)
+	}
+	return r.src.badCell(c)
 }

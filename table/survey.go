@@ -101,7 +101,7 @@ func rowFaults(path string, o *Options) (faults []Fault, err error) {
 			break
 		}
 		all++
-		comma, found, words := -1, false, in.named && len(in.names) > 1
+		comma, words := -1, in.named && len(in.names) > 1
 		for c, cell := range in.cells {
 			_, number := in.parse(cell)
 			if !number && o.Decimal == "." && in.scan.sep != ',' && bytes.IndexByte(cell, ',') >= 0 {
@@ -113,7 +113,6 @@ func rowFaults(path string, o *Options) (faults []Fault, err error) {
 				numbers[c]++
 			}
 			points = points || number && bytes.IndexByte(cell, '.') >= 0
-			found = found || number
 			words = words && !number && !in.looksLikeData(cell) && feature.Recognize(string(cell)) != feature.Date
 		}
 		if comma >= 0 {
@@ -148,47 +147,36 @@ func rowFaults(path string, o *Options) (faults []Fault, err error) {
 // identify rows.
 func (r *Reader) survey(asked *feature.Rules) ([]Fault, error) {
 	t, found := r.newTable(), map[[2]int]*Fault{}
-	note := func(c int, gap bool, e func() *Error) *Fault {
-		key := [2]int{c, 0}
-		if gap {
-			key[1] = 1
-		}
+	note := func(c int, gap bool, msg string) *Fault {
+		key := [2]int{c, map[bool]int{true: 1}[gap]}
 		if found[key] == nil {
-			found[key] = &Fault{First: e(), Gap: gap, index: c}
+			found[key] = &Fault{First: r.why(c, msg), Gap: gap, index: c}
 		}
 		found[key].Count++
 		return found[key]
 	}
+	var err error
 	for {
-		err := r.src.next()
-		if err == io.EOF {
+		if err = r.src.next(); err != nil {
 			break
-		}
-		if err != nil {
-			return nil, err
 		}
 		r.rows++
 		r.take(t)
 		for i, f := range r.faults {
 			if c := r.sel.features[i]; f != nil {
-				note(c, f.gap, func() *Error {
-					if f.msg != "" {
-						return r.src.errorAt(c, f.msg)
-					}
-					return r.src.badCell(c)
-				})
+				note(c, f.gap, f.msg)
 			}
 		}
 		for _, c := range r.numeric {
 			if _, ok := r.src.number(c); !ok {
-				f := note(c, r.src.missing(c), func() *Error { return r.src.badCell(c) })
+				f := note(c, r.src.missing(c), "")
 				f.lines = append(f.lines, r.src.place())
 			}
 		}
 		t.truncate(0)
 	}
 	for i, c := range r.sel.features {
-		if l, ok := r.cells[i].(*learnedCells); ok && l.kind == feature.Category && !l.booleans && found[[2]int{c, 0}] == nil {
+		if l, ok := r.cells[i].(*learnedCells); ok && err == io.EOF && l.kind == feature.Category && !l.booleans && found[[2]int{c, 0}] == nil {
 			rows := r.rows
 			if gap := found[[2]int{c, 1}]; gap != nil {
 				rows -= gap.Count
@@ -210,19 +198,20 @@ func (r *Reader) survey(asked *feature.Rules) ([]Fault, error) {
 	slices.SortFunc(all, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.index, b.index), strings.Compare(a.First.Msg, b.First.Msg))
 	})
-	return all, nil
+	if err == io.EOF {
+		err = nil
+	}
+	return all, err
 }
 
 // cure returns the option that accepts a fault.
 func (r *Reader) cure(f *Fault) string {
 	i := slices.Index(r.sel.features, f.index)
 	switch {
-	case i < 0 && f.Gap && 2*f.Count <= r.rows:
+	case f.Gap && 2*f.Count <= r.rows:
 		return "missing"
 	case i < 0:
 		return "target"
-	case f.Gap && 2*f.Count <= r.rows:
-		return "missing"
 	case f.Gap:
 		return "exclude"
 	}
@@ -251,7 +240,7 @@ func (r *Reader) repair(faults []Fault, o *Options) bool {
 		switch {
 		case f.cure == "categories" && !out[f.index]:
 			add(&o.Columns.Categories, f.index)
-		case f.cure == "missing" && !out[f.index] && o.Missing == MissingError, f.cure == "missing" && !out[f.index] && o.Missing == "":
+		case f.cure == "missing" && !out[f.index] && o.Missing == MissingError:
 			o.Missing, changed = MissingDrop, true
 		case f.Row:
 			for _, line := range f.lines {

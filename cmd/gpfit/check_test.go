@@ -74,3 +74,15 @@ func TestCheckRows(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckBroken checks that check names the faults before the place where a table ends for good.
+func TestCheckBroken(t *testing.T) {
+	t.Chdir(t.TempDir())
+	testcheck.Do(t, os.WriteFile("t.csv", []byte("a,b,y\n1,2,3\n4,x,6\n7,8\n9,\"8,7\n"), 0o600))
+	_, stdout, _ := runLine(t, "check", "t.csv")
+	for _, want := range []string{`3: column 2 ("b"): not a number: "x"`, "4: column 3", "5: column 2 (\"b\"): a quote opens here", "no options read it"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %s: %s", want, stdout)
+		}
+	}
+}
