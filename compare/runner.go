@@ -41,10 +41,7 @@ func newRunner(data problem.Data, tuning problem.Options, o Options, backends []
 	if tuning.Objective.LeavesFoldsOut() {
 		return nil, optionError("objective", string(tuning.Objective), "cannot have folds in a comparison, which has its own")
 	}
-	if o.RankBy == "" {
-		o.RankBy = ByRMSE
-	}
-	if !slices.Contains(Rankings(), o.RankBy) {
+	if o.RankBy = cmp.Or(o.RankBy, ByRMSE); !slices.Contains(Rankings(), o.RankBy) {
 		return nil, optionError("score", strconv.Quote(string(o.RankBy)), "must be rmse or nlpd")
 	}
 	data = named(data)

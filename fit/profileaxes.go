@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -44,12 +45,7 @@ type ProfileOptions struct {
 
 // withDefaults returns the options with their defaults filled in.
 func (o ProfileOptions) withDefaults() (ProfileOptions, error) {
-	if o.Show == "" {
-		o.Show = summary.ProfileCurves
-	}
-	if o.Others == "" {
-		o.Others = summary.OthersTuned
-	}
+	o.Show, o.Others = cmp.Or(o.Show, summary.ProfileCurves), cmp.Or(o.Others, summary.OthersTuned)
 	switch {
 	case !slices.Contains(summary.ProfileShows(), o.Show):
 		return o, problem.OptionErrorf("show", strconv.Quote(string(o.Show)), "must be curves, contour or fits")
@@ -58,9 +54,7 @@ func (o ProfileOptions) withDefaults() (ProfileOptions, error) {
 	case o.Points < 0 || o.Points == 1:
 		return o, problem.OptionErrorf("points", strconv.Itoa(o.Points), "must be at least 2")
 	}
-	if o.Points == 0 {
-		o.Points = map[summary.ProfileShow]int{summary.ProfileCurves: DefaultCurvePoints, summary.ProfileContour: DefaultContourPoints}[o.Show]
-	}
+	o.Points = cmp.Or(o.Points, map[summary.ProfileShow]int{summary.ProfileCurves: DefaultCurvePoints, summary.ProfileContour: DefaultContourPoints}[o.Show])
 	return o, nil
 }
 

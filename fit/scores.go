@@ -80,8 +80,7 @@ func unaskedScore(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 	warnings := len(s.Warnings)
 	score, err := leftOutScore(ctx, s, z)
 	s.Warnings = s.Warnings[:warnings]
-	var unsupported *device.UnsupportedError
-	if errors.As(err, &unsupported) {
+	if _, ok := errors.AsType[*device.UnsupportedError](err); ok {
 		return nil, nil
 	}
 	return score, err
@@ -90,8 +89,7 @@ func unaskedScore(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 // leftOutScore returns the leave-one-out score at z.
 func leftOutScore(ctx context.Context, s *tuning.Placement, z []float64) (*summary.LeaveOneOutScore, error) {
 	_, left, err := s.LeaveOut(ctx, z)
-	var leverage *graph.LeverageError
-	if errors.As(err, &leverage) && !leverage.Fold {
+	if leverage, ok := errors.AsType[*graph.LeverageError](err); ok && !leverage.Fold {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("no leave-one-out score: %v", err))
 		return nil, nil
 	}

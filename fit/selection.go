@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	_ "embed"
 	"slices"
 	"strconv"
@@ -60,9 +61,7 @@ type SelectOptions struct {
 }
 
 func (s SelectOptions) withDefaults() (SelectOptions, error) {
-	if s.Score == "" {
-		s.Score = ByBIC
-	}
+	s.Score = cmp.Or(s.Score, ByBIC)
 	switch {
 	case !slices.Contains(SelectionScores(), s.Score):
 		return s, problem.OptionErrorf("score", strconv.Quote(string(s.Score)), "must be nlml, bic, loo or cv")
@@ -75,12 +74,7 @@ func (s SelectOptions) withDefaults() (SelectOptions, error) {
 	case s.Budget < 0:
 		return s, problem.OptionErrorf("budget", strconv.Itoa(s.Budget), "must not be negative")
 	}
-	if s.MaxTerms == 0 {
-		s.MaxTerms = DefaultMaxTerms
-	}
-	if s.Budget == 0 {
-		s.Budget = DefaultBudget
-	}
+	s.MaxTerms, s.Budget = cmp.Or(s.MaxTerms, DefaultMaxTerms), cmp.Or(s.Budget, DefaultBudget)
 	s.CrossValidation.OnFold = nil
 	return s, nil
 }

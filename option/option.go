@@ -243,8 +243,7 @@ func (o *Option) ReadItem(before any, e Item) (any, error) {
 	}
 	if o.check != nil {
 		err := o.check(value)
-		var form *textform.Error
-		if errors.As(err, &form) {
+		if _, ok := errors.AsType[*textform.Error](err); ok {
 			return nil, err // it shows the text, with a mark
 		}
 		if err != nil {

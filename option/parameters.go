@@ -100,8 +100,7 @@ func readDensity(o *Option, e Item) (any, error) {
 		return nil, o.wrong(e.text(), "needs NAME=DENSITY, such as lengthscale=lognormal(0, 1)")
 	}
 	density, err := graph.ParsePrior(e.Value)
-	var wrong *graph.PriorError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*graph.PriorError](err); ok {
 		// The mark belongs below the whole text.
 		wrong.Text, wrong.Pos = e.text(), wrong.Pos+len(e.text())-len(e.Value)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/suggest"
 )
 
@@ -232,11 +233,7 @@ func (in *head) columnsOf(role, spec string) ([]int, error) {
 			if from > to {
 				return nil, in.selectionError(fmt.Sprintf("%s range %s runs backwards", role, quote(spec)))
 			}
-			columns := make([]int, 0, to-from+1)
-			for c := from; c <= to; c++ {
-				columns = append(columns, c)
-			}
-			return columns, nil
+			return matrixrows.All(to + 1)[from:], nil
 		}
 	}
 	c, err := in.column(role, spec)

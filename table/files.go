@@ -21,11 +21,10 @@ func openPath(path string, opts Options) (source, error) {
 		return first, err
 	}
 	in := &files{source: first, first: first.begun(), names: names, opts: opts, format: format}
-	for _, name := range names {
+	in.sizes = make([]int64, len(names))
+	for i, name := range names {
 		if info, err := os.Stat(name); err == nil {
-			in.sizes = append(in.sizes, info.Size())
-		} else {
-			in.sizes = append(in.sizes, 0)
+			in.sizes[i] = info.Size()
 		}
 	}
 	return in, nil

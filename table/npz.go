@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -115,12 +116,7 @@ func arrange(path string, all []*array, byName map[string]*array, unread []strin
 
 // areColumns reports whether arrays are the columns of one table.
 func areColumns(all []*array) bool {
-	for _, a := range all {
-		if a.cols != 1 || a.rows != all[0].rows {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(all, func(a *array) bool { return a.cols != 1 || a.rows != all[0].rows })
 }
 
 // named gives the last columns of a table the names of their arrays.

@@ -106,8 +106,7 @@ func (r *Reader) choose() error {
 		}
 	}
 	err = r.src.use(numbers, labels)
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		r.explainTarget(e)
 	}
 	return err

@@ -119,8 +119,7 @@ func (in *rows) nextRow() error {
 		return in.nextGap()
 	}
 	if err := in.scan.next(); err != nil {
-		var e *Error
-		if errors.As(err, &e) && in.named && 0 < e.Column && e.Column <= len(in.names) {
+		if e, ok := errors.AsType[*Error](err); ok && in.named && 0 < e.Column && e.Column <= len(in.names) {
 			e.ColumnName = in.names[e.Column-1]
 		}
 		return err

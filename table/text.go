@@ -29,8 +29,7 @@ func openFile(path string) (*os.File, error) {
 		}
 	}
 	e := &Error{Source: path, Msg: err.Error(), Err: err}
-	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*os.PathError](err); ok {
 		e.Msg = pathErr.Err.Error()
 	}
 	return nil, e

@@ -26,9 +26,7 @@ func WriteHTML(w io.Writer, r *rundir.Run, rows []Row) error {
 		Title: r.Name, Headline: Headline(rows),
 		About: fmt.Sprintf("%d jobs: %s. The run %s was created by %s on %s UTC.", len(rows), StateText(rows), filepath.Base(r.Dir), r.Program, r.Created.UTC().Format(time.DateTime)),
 	}
-	if p.Title == "" {
-		p.Title = filepath.Base(r.Dir)
-	}
+	p.Title = cmp.Or(p.Title, filepath.Base(r.Dir))
 	p.Sections = append(p.Sections, failures(rows, known(r)))
 	if metrics := Metrics(rows); len(metrics) > 0 {
 		standings := Rank(rows, metrics)

@@ -394,8 +394,7 @@ func (r *prediction) drawPlot() error {
 
 // inTable adds the rows before the piece in hand to the row of an error.
 func (r *prediction) inTable(err error) error {
-	var e *gp.RangeError
-	if errors.As(err, &e) && e.Row >= 0 {
+	if e, ok := errors.AsType[*gp.RangeError](err); ok && e.Row >= 0 {
 		keys := columns.Keys{Blank: r.read.rows.Blank}
 		e.Row = r.done + keys.Place(e.Row)
 	}

@@ -204,8 +204,7 @@ func newProcess(text string, columns []string, set []problem.Assignment) (*gp.Pr
 	}
 	for _, a := range set {
 		err := process.Set(textform.Columns(columns).Indexed(a.Name), a.Value)
-		var unknown *gp.NameError
-		if errors.As(err, &unknown) {
+		if _, ok := errors.AsType[*gp.NameError](err); ok {
 			return nil, exit.Usagef("--set %v", err)
 		}
 		if err != nil {

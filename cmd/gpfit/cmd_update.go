@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,9 +23,7 @@ import (
 
 func runUpdate(c *cli.Command) error {
 	began, modelPath, dataPath := time.Now(), c.Args[0], c.Args[1]
-	if c.Output.Out == "" {
-		c.Output.Out = modelName(modelPath) + "-updated.gpfit"
-	}
+	c.Output.Out = cmp.Or(c.Output.Out, modelName(modelPath)+"-updated.gpfit")
 	if err := c.CheckOutputs(c.Args); err != nil {
 		return err
 	}
@@ -144,8 +143,7 @@ func (u *update) extend(add gp.Addition) error {
 	}
 	if err != nil {
 		opened.Close()
-		var noise *gp.NoiseError
-		if errors.As(err, &noise) && u.model.Noise.Column != "" {
+		if _, ok := errors.AsType[*gp.NoiseError](err); ok && u.model.Noise.Column != "" {
 			return exit.Usagef("%v; give --noise-column", err)
 		}
 		if device.IsNotPD(err) {

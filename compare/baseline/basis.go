@@ -96,10 +96,7 @@ const maxFunctions = 100_000
 // Expand implements [Expansion].
 func (p Polynomial) Expand(x mat.Matrix) (*Functions, error) {
 	degree := p.Degree
-	if degree == 0 {
-		degree = 2
-	}
-	if degree < 0 {
+	if degree = cmp.Or(degree, 2); degree < 0 {
 		return nil, fmt.Errorf("baseline: Degree is %d; give 1 or more", degree)
 	}
 	if err := checkRows(x); err != nil {

@@ -213,8 +213,7 @@ func (r *ModelRows) Next() (Rows, error) {
 		out.Observed = append(out.Observed, matrixrows.Values(values, whole))
 	}
 	if _, err := out.Noise.Variances(r.model, out.N); err != nil {
-		var ne *gp.NoiseError
-		if errors.As(err, &ne) && ne.Row >= 0 {
+		if ne, ok := errors.AsType[*gp.NoiseError](err); ok && ne.Row >= 0 {
 			ne.Row = r.done + whole[ne.Row]
 		}
 		return Rows{}, err

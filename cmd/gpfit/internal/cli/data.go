@@ -61,8 +61,7 @@ func (c *Command) AllRows(path string, m *gp.Model) (dataset.Rows, []string, err
 
 // RowsError names the options that an error of a row's noise asks for.
 func RowsError(err error) error {
-	var noise *gp.NoiseError
-	if errors.As(err, &noise) && noise.Row < 0 {
+	if noise, ok := errors.AsType[*gp.NoiseError](err); ok && noise.Row < 0 {
 		return exit.Usagef("%v; give --noise-group or --noise-group-default", err)
 	}
 	return err

@@ -265,8 +265,7 @@ func (f *tableFlag) explain(text string, err error) error {
 
 // Error adds the nearest flag to the error for an unknown one.
 func Error(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		return exit.Usagef("unknown flag --%s%s", unknown.GetSpecifiedName(), suggest.DidYouMean(unknown.GetSpecifiedName(), names))

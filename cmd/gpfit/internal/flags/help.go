@@ -115,10 +115,7 @@ func brokenCommand(line string, width int) string {
 func helpText(cmd *cobra.Command, width int) string {
 	var b strings.Builder
 	text := cmd.Long
-	if text == "" {
-		text = cmd.Short + "."
-	}
-	start(&b, cmd, text, width)
+	start(&b, cmd, cmp.Or(text, cmd.Short+"."), width)
 	listCommands(&b, cmd, width)
 	for _, g := range HelpGroups(cmd) {
 		b.WriteString("\n" + g.Heading + ":\n")

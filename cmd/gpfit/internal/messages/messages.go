@@ -175,8 +175,7 @@ func AllFlags(texts []string) {
 // parameters to continue from, as flags.
 func errorText(err error) string {
 	text := err.Error()
-	var unfinished *problem.UnfinishedError
-	if errors.As(err, &unfinished) {
+	if unfinished, ok := errors.AsType[*problem.UnfinishedError](err); ok {
 		var set strings.Builder
 		for i, a := range unfinished.Parameters {
 			if i > 0 {
@@ -186,8 +185,7 @@ func errorText(err error) string {
 		}
 		text = strings.Replace(text, unfinished.Error(), unfinished.Err.Error()+"\n"+unfinished.Found()+set.String(), 1)
 	}
-	var unavailable *device.UnavailableError
-	if errors.As(err, &unavailable) {
+	if _, ok := errors.AsType[*device.UnavailableError](err); ok {
 		text += "; 'gpfit devices' lists what gpfit found"
 	}
 	return Flags(interrupted(text))
