@@ -324,15 +324,11 @@ func (in *arrays) next() error {
 
 // damaged returns the error for an array whose elements cannot be read.
 func (in *arrays) damaged(a *array, err error) error {
-	return &Error{Source: in.source, Msg: a.prefix() + "cannot be read: " + err.Error(), Err: err}
-}
-
-// prefix returns the name of an array in an archive, for messages.
-func (a *array) prefix() string {
-	if a.name == "" {
-		return ""
+	e := &Error{Source: in.source, Msg: "cannot be read: " + err.Error(), Err: err}
+	if a.name != "" {
+		e.Msg = "array " + quote(a.name) + ": " + e.Msg
 	}
-	return "array " + quote(a.name) + ": "
+	return e
 }
 
 func (in *arrays) value(c int) float64 {

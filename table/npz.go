@@ -83,7 +83,7 @@ func arrange(path string, all []*array, byName map[string]*array, unread []strin
 	case len(all) == 1 && len(unread) == 0:
 		return newArrays(path, all), nil
 	case x == nil:
-		if len(unread) == 0 && areColumns(all) {
+		if len(unread) == 0 && !slices.ContainsFunc(all, func(a *array) bool { return a.cols != 1 || a.rows != all[0].rows }) {
 			return named(newArrays(path, all), all), nil
 		}
 		return fail("expected one array, or X and y, or columns with the same number of rows; found " + describe(all, unread))
@@ -112,11 +112,6 @@ func arrange(path string, all []*array, byName map[string]*array, unread []strin
 		}
 	}
 	return in, nil
-}
-
-// areColumns reports whether arrays are the columns of one table.
-func areColumns(all []*array) bool {
-	return !slices.ContainsFunc(all, func(a *array) bool { return a.cols != 1 || a.rows != all[0].rows })
 }
 
 // named gives the last columns of a table the names of their arrays.

@@ -42,7 +42,11 @@ func CheckKernelText(text string) error {
 // newModel compiles the options' expressions for the columns of a sample.
 func newModel(s *Sample, o *resolved) (*Model, error) {
 	m := &Model{expr: o.kernel, Mean: o.mean}
-	m.fixZeros(o.Fix)
+	for _, a := range o.Fix {
+		if a.Given && a.Value == 0 { // an offset of 0 is a constant of the kernel
+			m.expr, _ = kernel.WithZero(m.expr, a.Name)
+		}
+	}
 	var err error
 	if m.program, err = kernel.Compile(m.expr, s.Columns); err != nil {
 		if len(s.Columns) < s.Data.D {
@@ -55,15 +59,6 @@ func newModel(s *Sample, o *resolved) (*Model, error) {
 		return nil, err
 	}
 	return m, m.addMean(s, o.MeanFit, o.named())
-}
-
-// fixZeros makes the offsets that the options fix at 0 constants of the kernel.
-func (m *Model) fixZeros(fix []Assignment) {
-	for _, a := range fix {
-		if a.Given && a.Value == 0 {
-			m.expr, _ = kernel.WithZero(m.expr, a.Name)
-		}
-	}
 }
 
 // addMean evaluates the mean function at the points and checks that its coefficients
@@ -98,7 +93,9 @@ func (m *Model) addMean(s *Sample, how MeanFit, names []string) (err error) {
 // functions. The higher power goes first: what is left spans the same.
 func independent(e mean.Expr, s *Sample) (left mean.Expr, basis mean.Basis, without []mean.Function, err error) {
 	for {
-		basis, err = determined(e, s)
+		if basis, err = basisOf(e, s); err == nil {
+			err = basis.Determined(s.Points)
+		}
 		rank, ok := errors.AsType[*mean.RankError](err)
 		if !ok {
 			return e, basis, without, err
@@ -149,16 +146,6 @@ func warnAliases(e mean.Expr, s *Sample) {
 	}
 }
 
-// determined returns the basis of a mean function, whose coefficients the rows of a sample determine. Errors include
-// [*mean.RankError].
-func determined(e mean.Expr, s *Sample) (mean.Basis, error) {
-	basis, err := basisOf(e, s)
-	if err == nil {
-		err = basis.Determined(s.Points)
-	}
-	return basis, err
-}
-
 // rowsByCoefficient is the number of rows for each coefficient from which a fit considers a linear mean by
 // itself. With fewer BIC, which counts on many rows, takes coefficients that fit the noise: on 40 rows of 30
 // columns the predictions were up to four times as wrong. A mean that leaves nothing needs moreRows more rows than
@@ -177,7 +164,8 @@ func LinearMean(o Options, s *Sample) (text string, without []string, exact bool
 	sources := s.Data.Encoding.Sources()
 	numbers := slices.DeleteFunc(slices.Clone(s.Columns), func(d int) bool { return sources != nil && s.Data.Encoding.Columns[sources[d]].Width() > 1 })
 	e, left, exact := linearIn(slices.Clone(s.Columns), s)
-	if !exact && len(numbers) < len(s.Columns) && !sameSpan(e, numbers) {
+	other := func(d int) bool { return !slices.Contains(numbers, d) }
+	if !exact && len(numbers) < len(s.Columns) && (e == nil || e[0].Dims == nil || slices.ContainsFunc(e[0].Dims, other)) {
 		e, left, exact = linearIn(numbers, s)
 	}
 	if e == nil {
@@ -187,11 +175,6 @@ func LinearMean(o Options, s *Sample) (text string, without []string, exact bool
 		without = append(without, s.Features.Label(f.Label))
 	}
 	return e.Text(s.Features), without, exact
-}
-
-// sameSpan reports whether a linear mean of all columns has only some of the given ones, and so the lines of all.
-func sameSpan(e mean.Expr, columns []int) bool {
-	return e != nil && e[0].Dims != nil && !slices.ContainsFunc(e[0].Dims, func(d int) bool { return !slices.Contains(columns, d) })
 }
 
 // linearIn returns the linear mean in the given features, and what it leaves out; nil if there is none.

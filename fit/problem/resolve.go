@@ -45,16 +45,6 @@ type refusal struct {
 	option, value, msg string
 }
 
-// firstOf returns an [*OptionError] for the first refusal.
-func firstOf(all []refusal) error {
-	for _, m := range all {
-		if m.wrong {
-			return OptionErrorf(m.option, m.value, "%s", m.msg)
-		}
-	}
-	return nil
-}
-
 // readExpressions reads the kernel and the mean.
 func (o *resolved) readExpressions(columns []string) (err error) {
 	if o.Kernel != NoKernel {
@@ -130,7 +120,10 @@ func (o *resolved) readWords() (err error) {
 	if total := o.Chains() * o.Draws(); drawn && total > mostDraws {
 		refusals = append(refusals, refusal{true, "posterior-draws", number(o.Draws()), fmt.Sprintf("makes %d draws of %d chains; the largest number is %d", total, o.Chains(), mostDraws)})
 	}
-	err = firstOf(slices.Concat(refusals, o.expertRefusals(malformed)))
+	refusals = append(refusals, o.expertRefusals(malformed)...)
+	if k := slices.IndexFunc(refusals, func(r refusal) bool { return r.wrong }); k >= 0 {
+		err = OptionErrorf(refusals[k].option, refusals[k].value, "%s", refusals[k].msg)
+	}
 	if !o.Objective.LeavesFoldsOut() { // the identity of other fits does not include them
 		o.Folds, o.FoldSeed = 0, 0
 	}
