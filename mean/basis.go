@@ -120,15 +120,13 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 	}
 	groups := grouped{Constant: {{Group: Constant}}}
 	for _, t := range e {
-		if t.Kind == constantTerm {
-			continue
-		}
 		columns, err := t.columns(labels)
 		if err != nil {
 			return nil, err
 		}
 		for _, c := range columns {
-			if t.Kind == bumpsTerm {
+			switch t.Kind {
+			case bumpsTerm:
 				bumps, err := t.bumps(x.Column(c), c, labels[c])
 				if err != nil {
 					return nil, err
@@ -137,11 +135,8 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 					return nil, fmt.Errorf("mean: column %d has bumps from two terms: give its bumps only once", labels[c])
 				}
 				groups[Bump] = append(groups[Bump], bumps...)
-				continue
-			}
-			if t.Kind == seasonalTerm {
+			case seasonalTerm:
 				groups.addWaves(t, c, labels[c])
-				continue
 			}
 			least, highest := t.powers()
 			for k := least; k <= highest; k++ {
@@ -247,7 +242,13 @@ func (b Basis) Evaluate(x *kernel.Points) []float64 {
 	for j, f := range b {
 		column, values := x.Column(f.Column), h[j*x.N:(j+1)*x.N]
 		if f.Group == Cosine || f.Group == Sine {
-			f.wave(values, column)
+			copy(values, column)
+			floats.AddConst(-f.Centre, values)
+			wave := vec.Sine
+			if f.Group == Cosine {
+				wave = vec.Cosine
+			}
+			wave(values, values, 1/f.Width, 1)
 			continue
 		}
 		for i, v := range column {
@@ -255,17 +256,6 @@ func (b Basis) Evaluate(x *kernel.Points) []float64 {
 		}
 	}
 	return h
-}
-
-// wave sets out to the values of a wave.
-func (f Function) wave(out, x []float64) {
-	copy(out, x)
-	floats.AddConst(-f.Centre, out)
-	if f.Group == Cosine {
-		vec.Cosine(out, out, 1/f.Width, 1)
-		return
-	}
-	vec.Sine(out, out, 1/f.Width, 1)
 }
 
 // Names returns the names of the coefficients.

@@ -15,6 +15,7 @@ import (
 	"github.com/sbinet/npyio/npy"
 
 	"gpfit/internal/hostmem"
+	"gpfit/internal/textform"
 	"gpfit/table/feature"
 )
 
@@ -58,7 +59,7 @@ func openArray(r io.Reader, size int64) (*array, error) {
 	case 1:
 		a.rows, a.fortran = shape[0], false
 	default:
-		return nil, fmt.Errorf("the array has %s, not one or two", count(len(shape), "dimension"))
+		return nil, fmt.Errorf("the array has %s, not one or two", textform.Counted(len(shape), "dimension"))
 	}
 	if a.size, a.decode = elementType(h.Descr.Type); a.decode == nil {
 		return nil, fmt.Errorf("the elements have type %s; gpfit reads only real numbers", quote(h.Descr.Type))

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/internal/textform"
 	"gpfit/table/feature"
 )
 
@@ -142,10 +143,10 @@ func (e *encodedCells) notes() (out []string) {
 		becomes = "its code is -1"
 	}
 	for _, u := range e.seen {
-		out = append(out, fmt.Sprintf("column %s has the category %s, which the training table lacks, in %s, first in %s: %s", quote(e.as.Name), quote(u.label), count(u.rows, "row"), u.first, becomes))
+		out = append(out, fmt.Sprintf("column %s has the category %s, which the training table lacks, in %s, first in %s: %s", quote(e.as.Name), quote(u.label), textform.Counted(u.rows, "row"), u.first, becomes))
 	}
 	if e.others > 0 {
-		out = append(out, fmt.Sprintf("column %s has further categories that the training table lacks in %s", quote(e.as.Name), count(e.others, "row")))
+		out = append(out, fmt.Sprintf("column %s has further categories that the training table lacks in %s", quote(e.as.Name), textform.Counted(e.others, "row")))
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
 )
 
 // head describes the beginning of a table in any format. Columns count from 0.
@@ -300,7 +301,7 @@ func (in *head) byIndex(role, spec string, i int) (int, error) {
 	n := len(in.names)
 	if i < -n || i >= n {
 		return 0, in.noColumn(spec, fmt.Sprintf("%s column %s is out of range: there are %s, 0 to %d",
-			role, spec, count(n, "column"), n-1))
+			role, spec, textform.Counted(n, "column"), n-1))
 	}
 	if i < 0 {
 		i += n

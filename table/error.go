@@ -82,11 +82,3 @@ func tooLarge(source string, need, free int64) error {
 
 // quote returns text from a file as it appears in a message.
 func quote(s string) string { return textform.Quote(s) }
-
-// count returns a number and the thing counted, in the plural if n is not 1.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}

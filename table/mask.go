@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gpfit/internal/matrixrows"
+	"gpfit/internal/textform"
 )
 
 // ReadMask reads a split mask: one column of the table at path, whose cells are all 0 or 1 (or
@@ -62,7 +63,7 @@ func ReadMask(path, column string, opts Options) ([]bool, error) {
 // of its source. The error is an [*Error] if the mask does not suit t's source.
 func SelectMask(path string, mask []bool, t *Table) ([]bool, error) {
 	if len(mask) != t.SourceRows {
-		return nil, &Error{Source: path, Msg: fmt.Sprintf("the mask has %s, but the table has %d", count(len(mask), "row"), t.SourceRows)}
+		return nil, &Error{Source: path, Msg: fmt.Sprintf("the mask has %s, but the table has %d", textform.Counted(len(mask), "row"), t.SourceRows)}
 	}
 	if t.Row == nil {
 		return mask, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gpfit/internal/matrixrows"
+	"gpfit/internal/textform"
 	"gpfit/table/feature"
 )
 
@@ -240,7 +241,7 @@ func (r *Reader) Warnings() []string {
 		if r.opts.Missing == MissingMark {
 			done = "left blank"
 		}
-		notes = append(notes, fmt.Sprintf("%s %d of %s: missing values (first: %v)", done, r.gaps, count(r.rows, "row"), r.gap))
+		notes = append(notes, fmt.Sprintf("%s %d of %s: missing values (first: %v)", done, r.gaps, textform.Counted(r.rows, "row"), r.gap))
 	}
 	return notes
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/internal/textform"
 	"gpfit/table/feature"
 )
 
@@ -139,7 +140,7 @@ func (in *rows) nextRow() error {
 		return nil
 	}
 	c := min(found, expected) // the first cell that is missing or too many
-	e := in.errorAt(c, fmt.Sprintf("found %s where line %d has %d", count(found, "cell"), in.first, expected))
+	e := in.errorAt(c, fmt.Sprintf("found %s where line %d has %d", textform.Counted(found, "cell"), in.first, expected))
 	switch {
 	case !first || found != expected+1:
 	case len(in.cells[expected]) == 0:
