@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"gpfit/table/feature"
@@ -179,10 +180,8 @@ func halfCharacter(value json.RawMessage) bool {
 
 func (in *jsonRows) use(numbers, labels []int) error {
 	in.used = make([]bool, len(in.names))
-	for _, list := range [][]int{numbers, labels} {
-		for _, c := range list {
-			in.used[c] = true
-		}
+	for _, c := range slices.Concat(numbers, labels) {
+		in.used[c] = true
 	}
 	return nil
 }

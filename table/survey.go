@@ -278,9 +278,3 @@ func (r *Reader) specOf(c int) string {
 	}
 	return name
 }
-
-// IsTableError reports whether an error is one of a table's contents, which [Survey] may explain.
-func IsTableError(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && !e.TooLarge && e.Err == nil
-}

@@ -119,7 +119,7 @@ type tableCheck struct {
 // withCommand adds to an error in a table the command that reads it, if options can.
 func withCommand(c *cli.Command, path string, err error) error {
 	e, ok := errors.AsType[*table.Error](err)
-	if !ok || !table.IsTableError(err) || !isTable(path) || c.Data.Mask != "" {
+	if !ok || e.TooLarge || e.Err != nil || !isTable(path) || c.Data.Mask != "" {
 		return err
 	}
 	o := c.Data

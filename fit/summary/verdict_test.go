@@ -63,6 +63,13 @@ func TestJudge(t *testing.T) {
 		"interpolator": {func(r *Report) {
 			r.Interpolation = &Interpolation{Degenerate: true, NoiseFloor: 0.01, LeaveOneOut: &LeaveOneOutScore{RMSEStandardized: 0.2}}
 		}, Fair, "fair: ", "an interpolator", "noise-floor"},
+		"no holdout":   {func(r *Report) { r.Barred = []string{"holdout"} }, Good, "good: ", "", ""},
+		"no transform": {func(r *Report) { r.Skewed, r.Barred = true, []string{"target-transform"} }, Good, "good: ", "", "holdout"},
+		"no posterior": {func(r *Report) { test(100, 0.3, 0.7)(r); r.Barred = []string{"posterior"} }, Poor, "poor: ", "far too narrow", ""},
+		"no floor": {func(r *Report) {
+			r.Interpolation, r.Barred = &Interpolation{Degenerate: true, NoiseFloor: 0.01, LeaveOneOut: &LeaveOneOutScore{RMSEStandardized: 0.2}}, []string{"noise-floor"}
+		}, Fair, "fair: ", "an interpolator", "holdout"},
+		"no kernel":  {func(r *Report) { r.Missed, r.Barred = &MissedSeason{}, []string{"kernel"} }, Good, "good: ", "", "holdout"},
 		"isotropic":  {func(r *Report) { r.Isotropic = true }, Good, "good: ", "", "ard"},
 		"own scores": {func(r *Report) { r.ObjectiveName = "loo" }, Fair, "fair: ", "they are too good", "holdout"},
 		"restarts":   {func(r *Report) { r.Search = &SearchReport{Chance: &chance} }, Good, "good: ", "", "restarts"},
@@ -179,29 +186,6 @@ func TestMoreRestarts(t *testing.T) {
 		r.Judge()
 		if !strings.HasSuffix(r.Search.Text, fmt.Sprintf("; %d restarts may find it", c.want)) || r.Verdict.Next == nil || r.Verdict.Next.Options["restarts"] != fmt.Sprint(c.want) {
 			t.Errorf("%+v: %s; next: %v", c, r.Search.Text, r.Verdict.Next)
-		}
-	}
-}
-
-// TestBarred checks that advice names no barred option.
-func TestBarred(t *testing.T) {
-	for _, option := range []string{"holdout", "noise-floor", "kernel", "target-transform", "posterior"} {
-		r := &Report{Type: "fit", N: 200, Status: "gain-converged", Skewed: option == "target-transform"}
-		r.Scores.LeaveOneOut = &LeaveOneOutScore{RMSEStandardized: 0.5, Coverage95: new(0.95)}
-		switch option {
-		case "noise-floor":
-			r.Interpolation = &Interpolation{Degenerate: true, NoiseFloor: 0.01, LeaveOneOut: &LeaveOneOutScore{RMSEStandardized: 0.2}}
-		case "kernel":
-			r.Missed = &MissedSeason{}
-		case "posterior":
-			*r.Scores.LeaveOneOut.Coverage95 = 0.8
-		}
-		if r.Judge(); r.Verdict.Next == nil || r.Verdict.Next.Options[option] == "" {
-			t.Errorf("%s: the advice is %v", option, r.Verdict.Next)
-		}
-		r.Barred = []string{option}
-		if r.Judge(); r.Verdict.Next != nil && r.Verdict.Next.Options[option] != "" {
-			t.Errorf("%s is barred: the advice is %v", option, r.Verdict.Next)
 		}
 	}
 }
