@@ -204,15 +204,11 @@ func (in *head) featureColumns(opts Options, target int, other, out map[int]bool
 			return nil, err
 		}
 		for _, c := range columns {
-			msg := ""
 			switch {
 			case c == target:
-				msg = fmt.Sprintf("the target is also listed as a feature (%s)", quote(spec))
+				return nil, in.headError(c, fmt.Sprintf("the target is also listed as a feature (%s)", quote(spec)))
 			case seen[c]:
-				msg = fmt.Sprintf("listed twice as a feature (again by %s)", quote(spec))
-			}
-			if msg != "" {
-				return nil, in.headError(c, msg)
+				return nil, in.headError(c, fmt.Sprintf("listed twice as a feature (again by %s)", quote(spec)))
 			}
 			seen[c] = true
 			features = append(features, c)

@@ -28,8 +28,7 @@ type Error struct {
 	// Msg describes the error.
 	Msg string
 	// Err is the underlying cause, if there is one, such as a failed read or a missing file.
-	Err error
-
+	Err    error
 	ragged bool // the row has another number of cells than the first
 }
 

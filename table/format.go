@@ -147,8 +147,7 @@ func Guard(source, format string, do func() error) (err error) {
 		}
 	}()
 	err = do()
-	var e *Error
-	if err != nil && !errors.As(err, &e) {
+	if _, known := errors.AsType[*Error](err); err != nil && !known {
 		return damaged(err)
 	}
 	return err

@@ -32,9 +32,6 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%v; so in %d rows", f.First, f.Count)
 }
 
-// surveyPasses is the largest number of times that [Survey] reads a table.
-const surveyPasses = 8
-
 // Survey reads the table at path as [Read] does, and finds all its faults. fixed are the options with which Read accepts the
 // table, once the rows that no option accepts are changed: they read decimal commas, exclude columns that identify rows or lack
 // more than half of their values, read columns of numbers and texts as categories, drop rows with missing values, and take the last
@@ -47,7 +44,7 @@ func Survey(path string, opts Options) (faults []Fault, fixed Options, err error
 	if faults, err = rowFaults(path, &fixed); err != nil {
 		return nil, fixed, err
 	}
-	for pass := range surveyPasses {
+	for pass := range 8 { // a cure may show further faults
 		r, err := open(path, fixed)
 		if err != nil {
 			return faults, fixed, err
@@ -132,12 +129,11 @@ func rowFaults(path string, o *Options) (faults []Fault, err error) {
 		return f.Count > all // the first row differs
 	})
 	for _, f := range faults {
-		if f.cure == "decimal" {
-			o.Decimal = ","
-			continue
-		}
 		for _, line := range f.lines {
-			o.skip[line] = true
+			o.skip[line] = f.Row
+		}
+		if !f.Row {
+			o.Decimal = ","
 		}
 	}
 	return faults, nil
@@ -156,10 +152,7 @@ func (r *Reader) survey(asked *feature.Rules) ([]Fault, error) {
 		return found[key]
 	}
 	var err error
-	for {
-		if err = r.src.next(); err != nil {
-			break
-		}
+	for err = r.src.next(); err == nil; err = r.src.next() {
 		r.rows++
 		r.take(t)
 		for i, f := range r.faults {

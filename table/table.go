@@ -137,8 +137,7 @@ type Options struct {
 	// column does not have, "" to accept it with 0 in all indicators or with the code −1; nil accepts none.
 	Encoding func(columns int) ([]feature.Coding, error)
 	Unseen   func(c feature.Coding) string
-	// skip are the lines of rows of text that a survey leaves out.
-	skip map[int]bool
+	skip     map[int]bool // the lines of rows of text that a survey leaves out
 }
 
 // check completes the options whose values are words.
