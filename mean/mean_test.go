@@ -195,12 +195,10 @@ func TestOriginal(t *testing.T) {
 	b := testcheck.Get(mustParse(t, "poly(4, dims=1) + linear + poly(3, from=2, dims=0)").Without(Function{Index: 1}, []int{0, 1}).Basis(scaled, nil))(t)
 	q := len(b)
 	hs, hr, T := b.Evaluate(scaled), b.Evaluate(raw), b.Original(xMean, xScale)
-	for j, f := range b {
-		if f.Group == Power && f.Column == 0 {
+	for j := range q { // each function in turn, against its expansion
+		if b[j].Group == Power && b[j].Column == 0 {
 			copy(hr[j*50:], hs[j*50:(j+1)*50])
 		}
-	}
-	for j := range q { // each function in turn, against its expansion
 		for i := range 50 {
 			sum, size := 0.0, 0.0
 			for k := range q {

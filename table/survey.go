@@ -32,10 +32,10 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%v; so in %d rows", f.First, f.Count)
 }
 
-// Survey reads the table at path as [Read] does, and finds all its faults. fixed are the options with which Read accepts the
-// table, once the rows that no option accepts are changed: they read decimal commas, exclude columns that identify rows or lack
-// more than half of their values, read columns of numbers and texts as categories, drop rows with missing values, and take the last
-// column of numbers as the target. err says what else is wrong.
+// Survey reads the table at path as [Read] does, and finds all its faults. fixed are the options with which Read accepts the table
+// once the rows that no option accepts are changed. They read decimal commas, exclude columns that identify rows or lack more than
+// half of their values, make categories of numbers and texts, drop rows with missing values, and take the last column of numbers as
+// the target. err says what else is wrong.
 func Survey(path string, opts Options) (faults []Fault, fixed Options, err error) {
 	fixed, fixed.Columns = opts, &feature.Rules{}
 	if opts.Columns != nil {
@@ -139,8 +139,7 @@ func rowFaults(path string, o *Options) (faults []Fault, err error) {
 	return faults, nil
 }
 
-// survey reads all rows and returns the faults of each column. Columns that the rules asked do not name as categories may not
-// identify rows.
+// survey returns the faults of each column. Columns that the rules asked do not name as categories may not identify rows.
 func (r *Reader) survey(asked *feature.Rules) ([]Fault, error) {
 	t, found := r.newTable(), map[[2]int]*Fault{}
 	note := func(c int, gap bool, msg string) *Fault {
