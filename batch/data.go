@@ -34,6 +34,7 @@ type loaded struct {
 	table   *table.Table    // the rows, for masks
 	options dataset.Options // how to read the table
 	masks   map[int][]bool
+	groups  *groups // of a column each
 	err     error
 	mu      sync.Mutex
 }
@@ -43,8 +44,11 @@ type loaded struct {
 func newLoader(hashes map[string]string, jobs []spec.JobSpec, formats []table.Format, methods []device.Method) *loader {
 	l := &loader{hashes: hashes, formats: formats, methods: methods, keys: map[string]string{}, tables: map[string]*loaded{}}
 	for _, j := range jobs {
-		key := tableKey(j)
-		l.keys[j.ID] = key
+		key := l.keys[j.Whole()]
+		if key == "" {
+			key = tableKey(j)
+			l.keys[j.Whole()] = key
+		}
 		if l.tables[key] == nil {
 			l.tables[key] = &loaded{masks: map[int][]bool{}}
 		}
@@ -59,6 +63,9 @@ func tableKey(j spec.JobSpec) string {
 	if v.Data.Subsample == 0 {
 		v.Data.Seed = 0
 	}
+	if j.Each != nil {
+		v.Data.Each = j.Each.Column
+	}
 	key := fmt.Sprintf("%q %q %s %#v", j.Path, j.SplitMask, v.Compute.Method, v.Data)
 	if j.SplitMask == j.Path {
 		key += fmt.Sprint(" mask ", j.MaskColumn)
@@ -70,7 +77,7 @@ func tableKey(j spec.JobSpec) string {
 func (l *loader) release(j spec.JobSpec) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := l.keys[j.ID]
+	key := l.keys[j.Whole()]
 	if t := l.tables[key]; t != nil {
 		if t.users--; t.users <= 0 {
 			delete(l.tables, key)
@@ -78,10 +85,10 @@ func (l *loader) release(j spec.JobSpec) {
 	}
 }
 
-// data returns the table of a job with its split.
-func (l *loader) data(j spec.JobSpec) (problem.Data, error) {
+// table returns what a job reads.
+func (l *loader) table(j spec.JobSpec) (*loaded, error) {
 	l.mu.Lock()
-	key := l.keys[j.ID]
+	key := l.keys[j.Whole()]
 	t := l.tables[key]
 	if t == nil {
 		t = &loaded{users: 1, masks: map[int][]bool{}}
@@ -89,8 +96,14 @@ func (l *loader) data(j spec.JobSpec) (problem.Data, error) {
 	}
 	l.mu.Unlock()
 	t.once.Do(func() { t.err = l.read(j, t) })
-	if t.err != nil || j.SplitMask == "" {
-		return t.data, t.err
+	return t, t.err
+}
+
+// data returns the table of a job with its split.
+func (l *loader) data(j spec.JobSpec) (problem.Data, error) {
+	t, err := l.table(j)
+	if err != nil || j.SplitMask == "" {
+		return t.data, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,6 +141,9 @@ func (l *loader) read(j spec.JobSpec, into *loaded) error {
 	}
 	o := v.Data
 	o.Formats = l.formats
+	if j.Each != nil {
+		o.Each = j.Each.Column
+	}
 	if j.SplitMask == j.Path {
 		o.Mask, o.MaskColumn = j.Path, strconv.Itoa(j.MaskColumn)
 	}
@@ -137,6 +153,9 @@ func (l *loader) read(j spec.JobSpec, into *loaded) error {
 	}
 	into.data, into.table, into.options = o.Data(t), t, o
 	t.X, t.Y = nil, nil
+	if o.Each != "" {
+		return into.group(o.Each, o.DropMissing)
+	}
 	return nil
 }
 
@@ -151,14 +170,18 @@ func (l *loader) values(j spec.JobSpec) (option.Values, error) {
 	return v, err
 }
 
-// prepare reads a job's data and prepares its fit, with the options that change, unless
+// prepare reads a job's data and prepares its fit, or the fit of one value of a part, with the options that change, unless
 // nil, has changed.
-func (l *loader) prepare(j spec.JobSpec, events problem.Events, change func(*problem.Options)) (*tuning.Job, error) {
+func (l *loader) prepare(j spec.JobSpec, label string, events problem.Events, change func(*problem.Options)) (*tuning.Job, error) {
 	v, err := l.values(j)
 	if err != nil {
 		return nil, err
 	}
 	data, err := l.data(j)
+	if err == nil && label != "" {
+		t, _ := l.table(j)
+		data, err = t.groups.of(data, label)
+	}
 	if err != nil {
 		return nil, err
 	}

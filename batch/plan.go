@@ -79,6 +79,10 @@ func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 	found := device.Find(ctx, o.Drivers, o.Methods...)
 	sizes, auto := sizer{load: newLoader(hashes, jobs, o.Formats, o.Methods), found: found, known: map[string]jobSize{}}, autoDevice{o: o, found: found, host: found.Host()}
 	var wrong mistakes
+	jobs, err = sizes.load.divided(ctx, s, jobs)
+	if err != nil {
+		return nil, err
+	}
 	for _, j := range jobs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -94,7 +98,7 @@ func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 		if size.err == nil {
 			wrong.fine = append(wrong.fine, j)
 		}
-		if job.N, job.D, job.Evaluations, job.Structure = size.n, size.d, size.evaluations, size.structure; size.err != nil && o.OnWarning != nil {
+		if job.N, job.D, job.Evaluations, job.Structure = size.n, size.d, size.evaluations, size.structure; size.err != nil && o.OnWarning != nil && j.Each == nil {
 			// Only this job fails, when it runs.
 			o.OnWarning(j.ID + ": will fail: " + textform.FirstLine(size.err.Error()))
 		}
@@ -154,6 +158,9 @@ type jobSize struct {
 
 func (s *sizer) of(ctx context.Context, j spec.JobSpec) jobSize {
 	defer s.load.release(j)
+	if j.Each != nil {
+		return s.ofPart(ctx, j)
+	}
 	key := j
 	key.ID, key.Data, key.Kernel, key.Split = "", "", "", ""
 	if value(j.Options.Subsample) == 0 && j.Options.Holdout == nil {
@@ -164,15 +171,20 @@ func (s *sizer) of(ctx context.Context, j spec.JobSpec) jobSize {
 		return jobSize{err: err}
 	}
 	size, ok := s.known[string(text)]
-	if ok {
-		return size
+	if !ok {
+		size = s.measure(ctx, j, "")
+		s.known[string(text)] = size
 	}
-	job, err := s.load.prepare(j, problem.Events{}, nil)
+	return size
+}
+
+// measure prepares a job, or the fit of one value of a part, to find its size.
+func (s *sizer) measure(ctx context.Context, j spec.JobSpec, label string) (size jobSize) {
+	job, err := s.load.prepare(j, label, problem.Events{}, nil)
 	if size.err = err; err == nil {
 		size.n, size.d, size.structure = job.N(), job.D(), s.structure(ctx, j, job)
 		size.evaluations = s.evaluations(ctx, PlannedJob{JobSpec: j, N: size.n, D: size.d, Structure: size.structure}, job)
 	}
-	s.known[string(text)] = size
 	return size
 }
 

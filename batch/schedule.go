@@ -46,10 +46,12 @@ type scheduler struct {
 	freed    chan *task
 	summary  Summary
 	failures map[string]Failure
-	began    time.Time
-	fatal    error
-	pace     paces
-	rates    queue.Rates
+	// failedParts are the failures of the values of parts that ended, by the job.
+	failedParts map[string][]Failure
+	began       time.Time
+	fatal       error
+	pace        paces
+	rates       queue.Rates
 }
 
 func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, error) {
@@ -58,7 +60,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		return nil, err
 	}
 	s := &scheduler{
-		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, began: time.Now(),
+		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, failedParts: map[string][]Failure{}, began: time.Now(),
 		ended: make(chan outcome), freed: make(chan *task),
 	}
 	var jobs []spec.JobSpec
@@ -66,13 +68,24 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		if !o.Shard.holds(i) {
 			continue
 		}
-		s.summary.Total++
+		s.summary.Total += j.Fits()
 		status, err := r.Status(j)
 		if err != nil {
 			return nil, err
 		}
 		last := status.Record.Last()
+		var part partOutcome
+		if j.Each != nil {
+			part = outcomeOf(j, status.Each)
+			s.summary.Done += part.done
+		}
 		switch {
+		case status.State == rundir.StateDone && j.Each != nil:
+			if part.open(o.RetryFailed) {
+				break
+			}
+			s.failedParts[j.ID] = part.failed
+			continue
 		case status.State == rundir.StateDone:
 			s.summary.Done++
 			if took := whole(status.Record); took > 0 {
@@ -85,10 +98,15 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		case status.State == rundir.StateDamaged:
 			s.note(fmt.Sprintf("%s is done again: %s", j.ID, status.About))
 		case status.State == rundir.StateFailed && !o.RetryFailed && !retryable(last.Kind):
+			if j.Each != nil {
+				part.fail(j, last.Kind, last.Error)
+				s.failedParts[j.ID] = part.failed
+				continue
+			}
 			s.failures[j.ID] = Failure{j.ID, last.Kind, last.Error}
 			continue
 		}
-		t := &task{demand: newDemand(j), seen: len(status.Record), known: status.Record.Device()}
+		t := &task{demand: newDemand(j), part: part, retryFailed: o.RetryFailed, seen: len(status.Record), known: status.Record.Device()}
 		t.Home = status.Record.Device()
 		t.past = past(status.Record, r.Path("checkpoints", j.ID))
 		s.pending = append(s.pending, t)
@@ -327,7 +345,7 @@ func (s *scheduler) goAhead() {
 	}
 	t := s.pending[0]
 	names := s.sides(t)
-	if names[queue.Cores] == "" || names[queue.Cards] != "" || t.Alone || t.job.N == 0 {
+	if names[queue.Cores] == "" || names[queue.Cards] != "" || t.Alone || t.job.N == 0 || t.job.Each != nil {
 		return
 	}
 	at, err := s.pool.Find(&t.Demand, queue.Cores)
@@ -377,6 +395,11 @@ func (s *scheduler) refuse(t *task, cause error) {
 }
 
 func (s *scheduler) fail(t *task, kind string, cause error) {
+	if t.job.Each != nil {
+		t.part.fail(t.job, kind, cause.Error())
+		s.endPart(t)
+		return
+	}
 	s.failures[t.job.ID] = Failure{t.job.ID, kind, cause.Error()}
 	s.note(fmt.Sprintf("%s failed (%s): %s", t.job.ID, kind, textform.FirstLine(cause.Error())))
 	s.load.release(t.job.JobSpec)
@@ -403,6 +426,8 @@ func (s *scheduler) finish(out outcome) {
 		}
 	case out.elsewhere && out.state == "":
 		s.elsewhere = append(s.elsewhere, t)
+	case t.job.Each != nil:
+		s.finishPart(t, out)
 	case out.state == rundir.StateDone:
 		s.summary.Done++
 		if !out.elsewhere {
@@ -436,11 +461,15 @@ func (s *scheduler) again(t *task, out outcome) {
 // sum returns the summary and the error of the whole run.
 func (s *scheduler) sum() (Summary, error) {
 	sum := s.summary
-	sum.Wall, sum.Elsewhere = time.Since(s.began), len(s.elsewhere)
+	sum.Wall = time.Since(s.began)
+	for _, t := range s.elsewhere {
+		sum.Elsewhere += len(t.part.left)
+	}
 	for _, j := range s.run.Jobs {
 		if f, ok := s.failures[j.ID]; ok {
 			sum.Failed = append(sum.Failed, f)
 		}
+		sum.Failed = append(sum.Failed, s.failedParts[j.ID]...)
 	}
 	switch {
 	case s.fatal != nil:
@@ -460,6 +489,12 @@ func (s *scheduler) tellProgress() {
 	p := RunProgress{
 		Total: s.summary.Total, Done: s.summary.Done, Failed: len(s.failures), Running: s.pool.Running,
 		Left: s.left(time.Now()),
+	}
+	for t := range s.running {
+		p.Done += int(t.fitted.Load())
+	}
+	for _, failed := range s.failedParts {
+		p.Failed += len(failed)
 	}
 	var oldest *task
 	for t := range s.running {

@@ -53,6 +53,11 @@ type task struct {
 	gate   chan struct{}
 	began  time.Time
 	status atomic.Pointer[string]
+
+	// part is what had become of the fits of a part before this attempt, which has fitted others. retryFailed does failed ones again.
+	part        partOutcome
+	fitted      atomic.Int64
+	retryFailed bool
 }
 
 // ran returns how long the task has had its place.
@@ -76,6 +81,8 @@ type outcome struct {
 	note       string // for the user, if not ""
 	evaluation float64
 	busy       time.Duration
+	part       partOutcome
+	here       int // fits of the part with a result of this attempt
 }
 
 // runner runs jobs. It is safe for concurrent use.
@@ -105,7 +112,13 @@ func (r *runner) attempt(ctx context.Context, t *task, at pool.Place, computed f
 		out.state, out.elsewhere = state, true
 		last := claim.Record.Last()
 		out.kind, out.err = last.Kind, errors.New(last.Error)
-		return out
+		if t.job.Each == nil {
+			return out
+		}
+		if out.part = outcomeOf(t.job, claim.Each); !out.part.open(t.retryFailed) || len(claim.Record) > t.seen {
+			return out
+		}
+		out.elsewhere = false
 	}
 	if t.Auto() && t.attempts == 0 && claim.Record.Device() != t.known {
 		out.elsewhere = true // another process began it on a device that this one did not know of
@@ -119,12 +132,23 @@ func (r *runner) attempt(ctx context.Context, t *task, at pool.Place, computed f
 	}
 	log, closeLog := r.openLog(t, attempt, at)
 	defer closeLog()
-	report, err := r.compute(ctx, t, at, log, computed)
+	var report *summary.Report
+	work := func() error {
+		if t.job.Each != nil {
+			err := r.each(ctx, t, at, claim, log, &out)
+			computed()
+			out.part = outcomeOf(t.job, claim.Each)
+			return err
+		}
+		report, err = r.compute(ctx, t, at, log, computed)
+		return err
+	}
+	err = work()
 	if uselessCheckpoint(err) {
 		out.note = "the fit starts over: " + textform.FirstLine(err.Error())
 		t.Notes = append(t.Notes, out.note)
 		if err = rundir.SetAside(r.run.Path("checkpoints", t.job.ID)); err == nil {
-			report, err = r.compute(ctx, t, at, log, computed)
+			err = work()
 		}
 	}
 	if report != nil {
@@ -132,6 +156,9 @@ func (r *runner) attempt(ctx context.Context, t *task, at pool.Place, computed f
 	}
 	event := rundir.JobEvent{Type: rundir.Done, Attempt: attempt, Report: report}
 	switch {
+	case err == nil && t.job.Each != nil:
+		out.state = rundir.StateDone
+		log.Info("done", "results", out.part.done, "failed", len(out.part.failed))
 	case err == nil:
 		out.state = rundir.StateDone
 		event.Model = "models/" + t.job.ID + ".gpfit"
@@ -165,21 +192,55 @@ func (r *runner) attempt(ctx context.Context, t *task, at pool.Place, computed f
 func (r *runner) ready(t *task) (*tuning.Job, error) {
 	t.prepare.Do(func() {
 		defer t.recoverTo(&t.err)
-		// The report has the warnings.
-		events := problem.Events{OnIteration: func(it descent.Iteration) {
-			status := fmt.Sprintf("start %d, iteration %d, NLML %.4f", it.Start, it.Iteration, it.Best)
-			t.status.Store(&status)
-		}}
-		if name := value(t.job.Options.Fallback); name != "" {
-			events.Fallback = func(ctx context.Context) (device.Backend, error) {
-				return r.pool.Open(ctx, t.Key(name))
-			}
+		if t.job.Each != nil {
+			_, t.err = r.load.data(t.job.JobSpec)
+			return
 		}
-		t.prepared, t.err = r.load.prepare(t.job.JobSpec, events, func(o *problem.Options) {
+		t.prepared, t.err = r.load.prepare(t.job.JobSpec, "", r.events(t), func(o *problem.Options) {
 			o.Checkpoint, o.DiscardCancelled = r.run.Path("checkpoints", t.job.ID), true
 		})
 	})
 	return t.prepared, t.err
+}
+
+// events returns what a fit of a task tells while it runs. The report has the warnings.
+func (r *runner) events(t *task) problem.Events {
+	events := problem.Events{}
+	if t.job.Each == nil || len(t.job.Each.Labels) == 1 {
+		events.OnIteration = func(it descent.Iteration) {
+			status := fmt.Sprintf("start %d, iteration %d, NLML %.4f", it.Start, it.Iteration, it.Best)
+			t.status.Store(&status)
+		}
+	}
+	if name := value(t.job.Options.Fallback); name != "" {
+		events.Fallback = func(ctx context.Context) (device.Backend, error) {
+			return r.pool.Open(ctx, t.Key(name))
+		}
+	}
+	return events
+}
+
+// fit fits a prepared job on a backend. The caller closes the outcome.
+func (r *runner) fit(ctx context.Context, t *task, b device.Backend, prepared *tuning.Job) (*fit.Outcome, error) {
+	w := tuning.Workload(prepared)
+	w.Factor = value(t.job.Options.SaveFactor)
+	found, err := r.pool.Found.On(value(t.job.Options.Method), b.Capabilities().Devices, w)
+	if err != nil {
+		return nil, err
+	}
+	if b = found[0]; t.gate != nil {
+		b = &gated{b, t.gate, ctx.Done()}
+	}
+	o, err := fit.Run(ctx, prepared, b)
+	if err != nil {
+		if o != nil {
+			o.Close()
+		}
+		return nil, err
+	}
+	o.Report.ModelFile = ""
+	o.Report.Warnings = append(append([]string{}, t.Notes...), o.Report.Warnings...)
+	return o, nil
 }
 
 // compute fits the job and writes the model. It frees the device and calls computed
@@ -195,21 +256,8 @@ func (r *runner) compute(ctx context.Context, t *task, at pool.Place, log *slog.
 		return nil, err
 	}
 	defer giveBack()
-	w := tuning.Workload(prepared)
-	w.Factor = value(t.job.Options.SaveFactor)
-	found, err := r.pool.Found.On(value(t.job.Options.Method), b.Capabilities().Devices, w)
+	o, err := r.fit(ctx, t, b, prepared)
 	if err != nil {
-		return nil, err
-	}
-	b = found[0]
-	if t.gate != nil {
-		b = &gated{b, t.gate, ctx.Done()}
-	}
-	o, err := fit.Run(ctx, prepared, b)
-	if err != nil {
-		if o != nil {
-			o.Close()
-		}
 		return nil, err
 	}
 	withFactor := value(t.job.Options.SaveFactor)
@@ -219,8 +267,6 @@ func (r *runner) compute(ctx context.Context, t *task, at pool.Place, log *slog.
 		o.Close()
 		computed()
 	}
-	o.Report.ModelFile = ""
-	o.Report.Warnings = append(append([]string{}, t.Notes...), o.Report.Warnings...)
 	for _, w := range o.Report.Warnings {
 		log.Warn(w)
 	}

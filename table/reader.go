@@ -391,7 +391,11 @@ func (r *Reader) take(t *Table) bool {
 		t.ExtraText[name] = append(t.ExtraText[name][:t.N], s)
 	}
 	for i, c := range r.sel.keep {
-		t.Keep[i] = append(t.Keep[i][:t.N], r.src.text(c))
+		s := r.src.text(c)
+		if t.N > 0 && s == t.Keep[i][t.N-1] {
+			s = t.Keep[i][t.N-1] // long runs of one text take its memory once
+		}
+		t.Keep[i] = append(t.Keep[i][:t.N], s)
 	}
 	return ok
 }

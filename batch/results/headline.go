@@ -73,17 +73,21 @@ func bestKernel(rows []Row, m Measure) string {
 // nothing, further seeds are no further evidence.
 func measured(rows []Row, m Measure) []Row {
 	type key struct {
-		data, kernel, split string
-		value               float64
+		data, kernel, split, each string
+		value                     float64
 	}
 	seen := map[key]bool{}
 	var out []Row
 	for _, r := range rows {
 		v := m.Of(r)
-		if v == nil || seen[key{r.Data, r.Kernel, r.Split, *v}] {
+		if v == nil {
 			continue
 		}
-		seen[key{r.Data, r.Kernel, r.Split, *v}] = true
+		k := key{r.Data, r.Kernel, r.Split, r.Each, *v}
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
 		out = append(out, r)
 	}
 	return out

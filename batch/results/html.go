@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"gpfit/batch/rundir"
@@ -60,11 +61,19 @@ func bad(r Row) bool {
 	return r.State == string(rundir.StateFailed) || r.State == string(rundir.StateDamaged)
 }
 
+// cut reports whether a table has room for another row, and says in its caption once that it has not.
+func cut(t *fields.Table, job string) bool {
+	if len(t.Rows) == mostJobs && !strings.HasSuffix(t.Caption, "lists") {
+		t.Caption = strings.TrimPrefix(fmt.Sprintf("%s; %d rows, before %s, which gpfit show --format json also lists", t.Caption, mostJobs, job), "; ")
+	}
+	return len(t.Rows) < mostJobs
+}
+
 // failures lists the jobs that failed or are damaged.
 func failures(rows []Row, known []string) page.Section {
 	grid := fields.Table{Heads: append(fields.Words("job", "kind"), fields.Head{Text: "error", Words: true, Wrap: true})}
 	for _, r := range rows {
-		if bad(r) {
+		if bad(r) && cut(&grid, r.Job) {
 			grid.Add(r.Job, cmp.Or(r.Kind, r.State), page.WithoutFolders(r.Error, known...)).Bad = true
 		}
 	}
@@ -103,11 +112,20 @@ func draw(section *page.Section, of []group, standings []Standing, m Measure) er
 	for i, s := range standings {
 		chart.Y.Categories = append(chart.Y.Categories, textform.Printable(s.Kernel, mostLabel))
 		color := slices.IndexFunc(of, func(g group) bool { return g.kernel == s.Kernel })
-		jobs := &plotting.Points{X: of[color].values(m.Of), Color: color, Shape: plotting.Ring}
+		values := of[color].values(m.Of)
+		jobs := &plotting.Points{X: values, Color: color, Shape: plotting.Ring}
+		if n := len(values); n > mostJobs { // in their order, so that the picture shows their distribution
+			jobs.X = nil
+			slices.Sort(values)
+			for i := range mostJobs {
+				jobs.X = append(jobs.X, values[i*(n-1)/(mostJobs-1)])
+			}
+			chart.X.Label = fmt.Sprintf("%d rings show the distribution of the jobs, the bar is the mean", mostJobs)
+		}
 		jobs.Y = slices.Repeat([]float64{float64(i)}, len(jobs.X))
 		chart.Layers = append(chart.Layers, jobs)
-		if len(jobs.X) > 0 {
-			chart.Layers = append(chart.Layers, &plotting.Points{X: []float64{score.Mean(jobs.X)}, Y: []float64{float64(i)}, Color: color, Shape: plotting.Upright})
+		if len(values) > 0 {
+			chart.Layers = append(chart.Layers, &plotting.Points{X: []float64{score.Mean(values)}, Y: []float64{float64(i)}, Color: color, Shape: plotting.Upright})
 		}
 	}
 	alt := fmt.Sprintf("%s of each job on %s, by kernel; less is better", m.Title(), of[0].data)
@@ -158,6 +176,9 @@ func verdicts(rows []Row, known []string) page.Section {
 			section.Points = append(section.Points, page.Remark{Text: r.Job + ": " + r.Verdict + ".", Advice: r.Next})
 		}
 		for _, w := range warnings(&r) {
+			if !cut(&grid, r.Job) {
+				break
+			}
 			grid.Add(r.Job, page.WithoutFolders(w, known...))
 		}
 	}
@@ -172,7 +193,7 @@ func verdicts(rows []Row, known []string) page.Section {
 func choices(rows []Row) page.Section {
 	grid := fields.Table{Heads: append(fields.Words("job", "kernel"), fields.Head{Text: "choice", Words: true, Wrap: true})}
 	for _, r := range rows {
-		if r.Choice != "" {
+		if r.Choice != "" && cut(&grid, r.Job) {
 			grid.Add(r.Job, r.Expression, r.Choice)
 		}
 	}
@@ -209,7 +230,9 @@ func parameters(rows []Row) page.Section {
 
 // jobs lists all jobs, first what says whether to trust them: a narrow screen hides the rest.
 func jobs(rows []Row) page.Section {
+	rows, remark := listed(rows)
 	t := fields.Of(rows, slices.Concat([]string{"job", "state", "level", "warnings"}, fields.Scores, []string{"nlml", "seconds", "n", "d", "device", "value_evaluations", "gradient_evaluations"})...)
+	t.Caption = remark
 	for i := range t.Rows {
 		t.Rows[i].Bad = bad(rows[i])
 	}

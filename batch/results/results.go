@@ -23,10 +23,12 @@ import (
 // Row is a job with its result. Pointers are nil if a job has no such result. The
 // tags are the names of the columns in every format.
 type Row struct {
-	Job        string `json:"job" parquet:"job"`
-	Data       string `json:"data" parquet:"data,dict"`
-	Kernel     string `json:"kernel" parquet:"kernel,dict"`
-	Split      string `json:"split" parquet:"split,dict"`
+	Job    string `json:"job" parquet:"job"`
+	Data   string `json:"data" parquet:"data,dict"`
+	Kernel string `json:"kernel" parquet:"kernel,dict"`
+	Split  string `json:"split" parquet:"split,dict"`
+	// Each is the value of the column each of a data set; "" without one.
+	Each       string `json:"each" parquet:"each"`
 	Seed       uint64 `json:"seed" parquet:"seed"`
 	State      string `json:"state" parquet:"state,dict"`
 	Attempts   int    `json:"attempts" parquet:"attempts"`
@@ -86,18 +88,19 @@ func Collect(r *rundir.Run) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
+		if j.Each != nil {
+			for i := range j.Each.Labels {
+				row, verdict := partRow(j, status, i)
+				rows, verdicts = append(rows, row), append(verdicts, verdict)
+			}
+			continue
+		}
 		last := status.Record.Last()
 		row := Row{
 			Job: j.ID, Data: j.Data, Kernel: j.Kernel, Split: j.Split, Seed: j.Seed, State: string(status.State), Expression: j.Expression,
 			Attempts: last.Attempt, N: j.N, D: j.D, Kind: last.Kind, Error: last.Error, Host: last.Host, PID: last.PID, Model: last.Model,
 		}
-		if j.Options.Device != nil {
-			row.Device = *j.Options.Device
-		}
-		row.Device = cmp.Or(status.Record.Device(), row.Device)
-		if j.Options.Threads != nil {
-			row.Threads = *j.Options.Threads
-		}
+		row.Device, row.Threads = cmp.Or(status.Record.Device(), value(j.Options.Device)), value(j.Options.Threads)
 		if status.About != "" {
 			row.Error = status.About
 		}
@@ -111,6 +114,37 @@ func Collect(r *rundir.Run) ([]Row, error) {
 	return rows, nil
 }
 
+// partRow returns the row of a value of a part.
+func partRow(j rundir.PlannedJob, status rundir.JobStatus, i int) (Row, *summary.Verdict) {
+	label := j.Each.Labels[i]
+	e, last := status.Each[label], status.Record.Last()
+	row := Row{
+		Job: j.Name(label), Data: j.Data, Kernel: j.Kernel, Split: j.Split, Each: label, Seed: j.Seed, State: e.Type, Expression: j.Expression,
+		Attempts: e.Attempt, N: j.Each.Rows[i], D: j.D, Kind: e.Kind, Error: e.Error, Host: e.Host, PID: e.PID, Device: value(j.Options.Device), Threads: value(j.Options.Threads),
+	}
+	switch {
+	case e.Type != "":
+	case status.State == rundir.StateRunning || status.State == rundir.StateInterrupted || status.State == rundir.StateDone:
+		row.State = string(rundir.StatePending)
+	default:
+		row.State, row.Kind, row.Error = string(status.State), last.Kind, cmp.Or(status.About, last.Error)
+	}
+	verdict := row.addReport(e)
+	if row.Seconds != nil {
+		began := e.Time.Add(-time.Duration(*row.Seconds * float64(time.Second)))
+		row.N, row.Began, row.Ended = e.Report.N, began.Format(time.RFC3339Nano), e.Time.Format(time.RFC3339Nano)
+	}
+	return row, verdict
+}
+
+// value returns the value that p points to, or the zero value for nil.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
 // addReport adds the report of a job that is done, and returns its verdict; nil without.
 func (row *Row) addReport(e rundir.JobEvent) *summary.Verdict {
 	r := e.Report
@@ -118,15 +152,16 @@ func (row *Row) addReport(e rundir.JobEvent) *summary.Verdict {
 		return nil
 	}
 	row.Device, row.Status = r.Device, r.Status
-	row.NLML, row.NLMLOriginalUnits, row.DataFit, row.Complexity = &r.NLML, &r.NLMLOriginalUnits, &r.DataFit, &r.Complexity
-	row.Values, row.Gradients, row.Seconds = &r.Evaluations.Value, &r.Evaluations.Gradient, &r.Seconds
+	// Copies, so that the reports of many jobs do not stay in memory.
+	row.NLML, row.NLMLOriginalUnits, row.DataFit, row.Complexity = new(r.NLML), new(r.NLMLOriginalUnits), new(r.DataFit), new(r.Complexity)
+	row.Values, row.Gradients, row.Seconds = new(r.Evaluations.Value), new(r.Evaluations.Gradient), new(r.Seconds)
 	if r.Choice != nil {
 		row.Expression, row.Choice = r.Kernel, r.Choice.Text()
 	}
 	if r.Test != nil {
 		t, fit := r.Test, cmp.Or(r.Test.Fitting, r.Test) // as the verdict
-		row.RMSE, row.RMSEStandardized = &fit.RMSE, &fit.RMSEStandardized
-		row.NLPD, row.NLPDStandardized, row.Coverage95 = summary.Finite(float64(t.NLPD)), summary.Finite(float64(t.NLPDStandardized)), &t.Coverage95
+		row.RMSE, row.RMSEStandardized = new(fit.RMSE), new(fit.RMSEStandardized)
+		row.NLPD, row.NLPDStandardized, row.Coverage95 = summary.Finite(float64(t.NLPD)), summary.Finite(float64(t.NLPDStandardized)), new(t.Coverage95)
 	}
 	if r.Verdict == nil { // from an earlier version
 		r.Judge()
@@ -215,27 +250,27 @@ func Metrics(rows []Row) []Measure {
 			return &v
 		}},
 	}
-	return slices.DeleteFunc(all, func(m Measure) bool { return group{rows: rows}.values(m.Of) == nil })
+	return slices.DeleteFunc(all, func(m Measure) bool { return !slices.ContainsFunc(rows, func(r Row) bool { return m.Of(r) != nil }) })
 }
 
 // group holds the jobs of a kernel on a data set.
 type group struct {
 	data, kernel string
-	rows         []Row
+	rows         []*Row
 }
 
 // groups returns the jobs by data set and kernel.
 func groups(rows []Row) (out []group) {
+	at := map[[2]string]int{}
 	for _, data := range names(rows, func(r Row) string { return r.Data }) {
 		for _, kernel := range names(rows, func(r Row) string { return r.Kernel }) {
-			g := group{data: data, kernel: kernel}
-			for _, r := range rows {
-				if r.Data == data && r.Kernel == kernel {
-					g.rows = append(g.rows, r)
-				}
-			}
-			out = append(out, g)
+			at[[2]string{data, kernel}] = len(out)
+			out = append(out, group{data: data, kernel: kernel})
 		}
+	}
+	for i := range rows {
+		g := &out[at[[2]string{rows[i].Data, rows[i].Kernel}]]
+		g.rows = append(g.rows, &rows[i])
 	}
 	return out
 }
@@ -243,7 +278,7 @@ func groups(rows []Row) (out []group) {
 // values returns a number of each job that has it.
 func (g group) values(of func(Row) *float64) (values []float64) {
 	for _, r := range g.rows {
-		if v := of(r); v != nil {
+		if v := of(*r); v != nil {
 			values = append(values, *v)
 		}
 	}
@@ -344,12 +379,12 @@ func Compare(rows []Row, metrics []Measure) []PairedComparison {
 		sets = append(sets, "")
 	}
 	type key struct {
-		data, kernel, split string
-		seed                uint64
+		data, kernel, split, each string
+		seed                      uint64
 	}
 	byKey := map[key]Row{}
 	for _, r := range rows {
-		byKey[key{r.Data, r.Kernel, r.Split, r.Seed}] = r
+		byKey[key{r.Data, r.Kernel, r.Split, r.Each, r.Seed}] = r
 	}
 	var out []PairedComparison
 	for _, m := range metrics {
@@ -362,7 +397,7 @@ func Compare(rows []Row, metrics []Measure) []PairedComparison {
 						if r.Kernel != a || data != "" && r.Data != data {
 							continue
 						}
-						other, ok := byKey[key{r.Data, b, r.Split, r.Seed}]
+						other, ok := byKey[key{r.Data, b, r.Split, r.Each, r.Seed}]
 						if va, vb := m.Of(r), m.Of(other); ok && va != nil && vb != nil {
 							diff = append(diff, difference(*va, *vb))
 						}
@@ -414,9 +449,10 @@ func signTest(a, b int) float64 {
 
 func names(rows []Row, of func(Row) string) []string {
 	var out []string
+	seen := map[string]bool{}
 	for _, r := range rows {
-		if !slices.Contains(out, of(r)) {
-			out = append(out, of(r))
+		if name := of(r); !seen[name] {
+			seen[name], out = true, append(out, name)
 		}
 	}
 	return out

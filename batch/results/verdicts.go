@@ -10,11 +10,11 @@ import (
 // compareVerdicts takes the verdict "good" from a job beside which another job on the same rows is poor and beats it in error and
 // density: its intervals may be right, but it is no better model.
 func compareVerdicts(rows []Row, verdicts []*summary.Verdict) {
-	type table struct{ data, split string }
+	type table struct{ data, split, each string }
 	poor := map[table][]int{}
 	for k, v := range verdicts {
 		if v != nil && v.Level == summary.Poor {
-			on := table{rows[k].Data, rows[k].Split}
+			on := table{rows[k].Data, rows[k].Split, rows[k].Each}
 			poor[on] = append(poor[on], k)
 		}
 	}
@@ -23,7 +23,7 @@ func compareVerdicts(rows []Row, verdicts []*summary.Verdict) {
 			continue
 		}
 		good := &rows[i]
-		for _, k := range poor[table{good.Data, good.Split}] {
+		for _, k := range poor[table{good.Data, good.Split, good.Each}] {
 			if beats(verdicts[k], v) {
 				good.Level, good.Verdict = string(summary.Fair), string(summary.Fair)+strings.TrimPrefix(good.Verdict, good.Level)
 				texts := append(warnings(good), fmt.Sprintf("job %s is poor, and has a lower error and a lower NLPD of the same rows", rows[k].Job))

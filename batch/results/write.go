@@ -166,13 +166,13 @@ func overview(r *rundir.Run, rows []Row) string {
 			return text(row)
 		}
 	}
-	writeNotes(&b, "failed", rows, len(rows), inState(rundir.StateFailed, func(row *Row) string {
+	writeNotes(&b, "failed", rows, mostJobs, inState(rundir.StateFailed, func(row *Row) string {
 		return fmt.Sprintf("%s (%s): %s", row.Job, row.Kind, textform.FirstLine(row.Error))
 	}))
-	writeNotes(&b, "damaged; 'gpfit resume "+r.Dir+"' does these jobs again", rows, len(rows), inState(rundir.StateDamaged, func(row *Row) string { return row.Job + ": " + row.Error }))
+	writeNotes(&b, "damaged; 'gpfit resume "+r.Dir+"' does these jobs again", rows, mostJobs, inState(rundir.StateDamaged, func(row *Row) string { return row.Job + ": " + row.Error }))
 	for _, state := range []rundir.State{rundir.StateDied, rundir.StateUnknown} { // what is known of jobs whose processes died or may have died
 		title := fmt.Sprintf("%s; 'gpfit resume %s' continues jobs whose process has died", state, r.Dir)
-		writeNotes(&b, title, rows, len(rows), inState(state, func(row *Row) string { return row.Job + ": " + row.Error }))
+		writeNotes(&b, title, rows, mostJobs, inState(state, func(row *Row) string { return row.Job + ": " + row.Error }))
 	}
 	return b.String()
 }
@@ -201,7 +201,41 @@ func StateText(rows []Row) string {
 	return strings.Join(parts, ", ")
 }
 
-func writeJobs(b *strings.Builder, rows []Row) {
+// mostJobs is the number of jobs that the tables for people list.
+const mostJobs = 1000
+
+// listed returns the jobs that a table lists, and a remark: all in their order, or of more than [mostJobs] the worst.
+func listed(rows []Row) ([]Row, string) {
+	if len(rows) <= mostJobs {
+		return rows, ""
+	}
+	order := map[string]int{string(summary.Poor): 1, string(summary.Unknown): 2, string(summary.Fair): 3, string(summary.Good): 4}
+	rank := func(r *Row) int {
+		if r.State == string(rundir.StatePending) {
+			return 5
+		}
+		return order[r.Level]
+	}
+	score := func(r *Row) float64 { return cmp.Or(value(r.RMSEStandardized), value(r.NLML)) }
+	worst := make([]*Row, len(rows))
+	for i := range rows {
+		worst[i] = &rows[i]
+	}
+	slices.SortStableFunc(worst, func(a, b *Row) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(score(b), score(a)))
+	})
+	out := make([]Row, mostJobs)
+	for i := range out {
+		out[i] = *worst[i]
+	}
+	return out, fmt.Sprintf("the %d worst of %d jobs, without a result first; 'gpfit show --format csv' has all", mostJobs, len(rows))
+}
+
+func writeJobs(b *strings.Builder, all []Row) {
+	rows, remark := listed(all)
+	if remark != "" {
+		b.WriteString(remark + "\n")
+	}
 	t := fields.Of(rows, slices.Concat([]string{"job", "state", "n", "d", "device", "nlml"}, fields.Scores, []string{"value_evaluations", "seconds"})...)
 	b.WriteString(t.Text())
 	writeNotes(b, "chosen kernels", rows, mostNotes, func(r *Row) string {

@@ -15,8 +15,9 @@ import (
 	"gpfit/option"
 )
 
-// SchemaVersion is the version of the files that this package writes.
-const SchemaVersion = 1
+// SchemaVersion is the latest version of the files that this package writes. Only runs with parts have version 2, as
+// earlier programs would fit the whole table.
+const SchemaVersion = 2
 
 // Manifest is the content of run.json.
 type Manifest struct {
@@ -58,6 +59,14 @@ type PlannedJob struct {
 	Structure *Structure `json:"structure,omitempty"`
 }
 
+// Fits returns the number of jobs of a batch, where each value of a part counts.
+func (m *Manifest) Fits() (n int) {
+	for _, j := range m.Jobs {
+		n += j.Fits()
+	}
+	return n
+}
+
 // Structure is the plan of a method that uses the structure of a table.
 type Structure struct {
 	Method string `json:"method"`
@@ -91,7 +100,10 @@ var manifests = []string{"run.json", "run.copy.json"}
 
 // writeManifests writes the resolved spec to files of dir.
 func writeManifests(dir string, m *Manifest, names ...string) error {
-	m.Type, m.SchemaVersion = "gpfit run", SchemaVersion
+	m.Type, m.SchemaVersion = "gpfit run", 1
+	if slices.ContainsFunc(m.Jobs, func(j PlannedJob) bool { return j.Each != nil }) {
+		m.SchemaVersion = SchemaVersion
+	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err

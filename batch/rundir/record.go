@@ -28,14 +28,16 @@ const (
 
 // JobEvent is a line of jobs/ID.jsonl.
 type JobEvent struct {
-	Type          string    `json:"type"`
-	SchemaVersion int       `json:"schema_version"`
-	Job           string    `json:"job"`
-	Fingerprint   string    `json:"fingerprint"`
-	Attempt       int       `json:"attempt"`
-	Time          time.Time `json:"time"`
-	Host          string    `json:"host"`
-	PID           int       `json:"pid"`
+	Type          string `json:"type"`
+	SchemaVersion int    `json:"schema_version"`
+	Job           string `json:"job"`
+	// Each is the value of the column each that a line of a part is about; "" for a line about the whole job.
+	Each        string    `json:"each,omitempty"`
+	Fingerprint string    `json:"fingerprint"`
+	Attempt     int       `json:"attempt"`
+	Time        time.Time `json:"time"`
+	Host        string    `json:"host"`
+	PID         int       `json:"pid"`
 	// Device is where a job that starts runs.
 	Device string `json:"device,omitempty"`
 	// Kind and Error describe a failure.
@@ -76,10 +78,25 @@ func States() []State {
 	return []State{StateDone, StateFailed, StateDamaged, StateRunning, StateUnknown, StateDied, StateInterrupted, StatePending}
 }
 
-// Of returns the events with the given fingerprint. It leaves out the events of a
+// Of returns the events of the whole job with the given fingerprint. It leaves out the events of a
 // job with the same name but other options or data.
 func (r Record) Of(fingerprint string) Record {
-	return slices.DeleteFunc(slices.Clone(r), func(e JobEvent) bool { return e.Fingerprint != fingerprint })
+	return slices.DeleteFunc(slices.Clone(r), func(e JobEvent) bool { return e.Fingerprint != fingerprint || e.Each != "" })
+}
+
+// each returns the last event of each value of a part, by the value; nil for other jobs.
+func (r Record) each(fingerprint string) map[string]JobEvent {
+	var out map[string]JobEvent
+	for _, e := range r {
+		if e.Each == "" || e.Fingerprint != fingerprint {
+			continue
+		}
+		if out == nil {
+			out = map[string]JobEvent{}
+		}
+		out[e.Each] = e
+	}
+	return out
 }
 
 // Last returns the last event, or the zero event if the record is empty.
@@ -117,8 +134,9 @@ func (r Record) state() State {
 // JobStatus is the state of a job as other processes see it.
 type JobStatus struct {
 	State
-	// Record holds the events of this job.
+	// Record holds the events of this job, and Each the results and failures of the values of a part.
 	Record Record
+	Each   map[string]JobEvent
 	// About says what is known of the process of a job that died or may have died, or what is damaged.
 	About string
 }
@@ -144,8 +162,9 @@ func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	case len(record) == 0:
 		return r.withoutEvents(j, "is empty"), nil
 	}
+	s := JobStatus{Each: record.each(j.Fingerprint)}
 	record = record.Of(j.Fingerprint)
-	s := JobStatus{State: record.state(), Record: record}
+	s.State, s.Record = record.state(), record
 	last := record.Last()
 	if fault := r.modelFault(record); fault != "" {
 		s.State, s.About = StateDamaged, fault
@@ -269,6 +288,8 @@ type Claim struct {
 	job    PlannedJob
 	file   *os.File
 	Record Record
+	// Each holds the results, without their reports, and the failures of the values of a part.
+	Each map[string]JobEvent
 }
 
 // ErrClaimed reports that another process, or another part of this process, works on the job.
@@ -323,7 +344,11 @@ func (c *Claim) recover() error {
 	if len(record) > 0 { // no process has begun a job without a record
 		c.clean(record.Last().Fingerprint != c.job.Fingerprint)
 	}
-	c.Record = record.Of(c.job.Fingerprint)
+	c.Record, c.Each = record.Of(c.job.Fingerprint), record.each(c.job.Fingerprint)
+	for label, e := range c.Each {
+		e.Report = nil
+		c.Each[label] = e
+	}
 	if c.run.modelFault(c.Record) == "" {
 		return nil
 	}
@@ -354,7 +379,7 @@ func (c *Claim) State() State {
 }
 
 // Append adds an event with the job, host, process and time filled in. When Append
-// returns, a result or a failure is on the disk.
+// returns, a result or a failure of the whole job is on the disk, with what came before.
 func (c *Claim) Append(e JobEvent) error {
 	e.SchemaVersion, e.Job, e.Fingerprint = sealedVersion, c.job.ID, c.job.Fingerprint
 	e.Host, _ = os.Hostname()
@@ -376,6 +401,13 @@ func (c *Claim) Append(e JobEvent) error {
 	}
 	if _, err := c.file.Write(append(seal(text, ""), '\n')); err != nil {
 		return errors.Join(err, c.file.Truncate(end))
+	}
+	if e.Each != "" { // a machine that fails may lose it, and it is done again then
+		if e.Report = nil; c.Each == nil {
+			c.Each = map[string]JobEvent{}
+		}
+		c.Each[e.Each] = e
+		return nil
 	}
 	if e.Type == Done || e.Type == Failed {
 		if err := c.file.Sync(); err != nil {

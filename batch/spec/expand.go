@@ -34,6 +34,54 @@ type JobSpec struct {
 	// Expression is the kernel's text form.
 	Expression string  `json:"expression"`
 	Options    Options `json:"options"`
+	// Each is set if the job is a part of an entry with a column each.
+	Each *Each `json:"each,omitempty"`
+}
+
+// Each is a part of the values of a column, each of which has a fit of its own. Plans make parts, so that
+// many small fits share the files of a job.
+type Each struct {
+	Column string `json:"column"`
+	// Labels are the values, and Rows their numbers of rows; empty before the table is read.
+	Labels []string `json:"labels"`
+	Rows   []int    `json:"rows"`
+}
+
+// Fits returns the number of fits of a job.
+func (j JobSpec) Fits() int {
+	if j.Each == nil {
+		return 1
+	}
+	return len(j.Each.Labels)
+}
+
+// Part returns a job for some values of its column.
+func (j JobSpec) Part(number int, labels []string, rows []int) JobSpec {
+	j.ID += fmt.Sprintf("%s%d", partMark, number)
+	j.Each = &Each{Column: j.Each.Column, Labels: labels, Rows: rows}
+	return j
+}
+
+// partMark is between the name of a job and the number of a part.
+const partMark = ".part-"
+
+// partRoom is as long as what the id of a part has besides.
+func (d DataSet) partRoom() string {
+	if d.Each == "" {
+		return ""
+	}
+	return partMark + "000000"
+}
+
+// Name returns the name of the fit of a value, which a spec with more values does not change.
+func (j JobSpec) Name(label string) string { return j.Whole() + "/" + label }
+
+// Whole returns the id of a job without the number of a part.
+func (j JobSpec) Whole() string {
+	if at := strings.LastIndex(j.ID, partMark); j.Each != nil && at >= 0 {
+		return j.ID[:at]
+	}
+	return j.ID
 }
 
 // Values returns the library's options of a job, with the kernel and the seed. It returns
@@ -97,12 +145,18 @@ func (s *Batch) Expand(dir string, extra Options, formats ...table.Format) ([]Jo
 					if slices.ContainsFunc(s.Exclude, j.matches) {
 						continue
 					}
-					if j.ID = j.id(); len(j.ID) > maxID {
+					if j.ID = j.id(); len(j.ID)+len(d.partRoom()) > maxID {
 						return nil, s.errorAt(fmt.Sprintf("data[%d]", i), nil, "%s is too long for the name of a file: give data and kernel shorter names", j.ID)
 					}
 					j.Options = s.merged(d, k, j, extra)
 					if j.Options.Folds != nil && (j.Options.Objective == nil || !problem.Criterion(*j.Options.Objective).LeavesFoldsOut()) {
 						return nil, s.errorAt(s.statedAt(j, known.Find("folds", option.Spec)), nil, "%s: folds needs the objective cv or cv-rmse; the splits of a batch replace other cross-validation", j.ID)
+					}
+					if d.Each != "" {
+						if value := j.Options.Subsample; value != nil && *value > 0 {
+							return nil, s.errorAt(s.statedAt(j, known.Find("subsample", option.Spec)), nil, "%s: subsample draws rows of the whole table, and each has a fit for each value of %s: leave one of them out", j.ID, d.Each)
+						}
+						j.Each = &Each{Column: string(d.Each)}
 					}
 					jobs = append(jobs, j)
 				}

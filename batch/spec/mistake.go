@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"gpfit/fit/problem"
@@ -23,6 +24,8 @@ func (s *Batch) Mistake(j JobSpec, cause error) error {
 	_, isText := errors.AsType[*kernel.ParseError](cause)
 	_, isKernel := errors.AsType[*kernel.CompileError](cause)
 	switch {
+	case isData && data.Selected != "" && j.Each != nil && data.Selected == j.Each.Column:
+		at = fmt.Sprintf("data[%d].each", slices.IndexFunc(s.Data, func(d DataSet) bool { return d.Name == j.Data }))
 	case isData && data.Selected != "":
 		at = s.placeOfColumn(j, data.Selected)
 	case isOption && opt.Option != "":

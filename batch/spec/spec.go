@@ -60,7 +60,9 @@ type DataSet struct {
 	// SplitMask is a table of masks, one column for each split. Splits replaces the spec's splits.
 	SplitMask string  `yaml:"split_mask,omitempty" json:"split_mask,omitempty"`
 	Splits    *Splits `yaml:"splits,omitempty" json:"splits,omitempty"`
-	Options   `yaml:",inline"`
+	// Each is a column of which each value has a job of its own, with the rows that have the value.
+	Each    Word `yaml:"each,omitempty" json:"each,omitempty"`
+	Options `yaml:",inline"`
 }
 
 // NamedKernel is a covariance function. A spec may give only the expression.

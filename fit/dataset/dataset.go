@@ -57,6 +57,9 @@ type Options struct {
 	WeightColumn string
 	// Group holds labels of rows that stay together in hold-outs and folds.
 	Group string
+	// Each is a column of texts that is no input, whose values divide the rows among fits: Keep of the table has
+	// it, and Gap the rows with missing values.
+	Each string
 	// Methods are those among which the rows find one that computes with them. The method that can
 	// have the most rows bounds their number; nil means [device.Dense].
 	Methods []device.Method
@@ -133,6 +136,12 @@ func (o *Options) columns(path string) table.Options {
 	}
 	if o.DropMissing {
 		c.Missing = table.MissingDrop
+	}
+	if o.Each != "" {
+		c.Keep, c.Missing, c.MaxRows = []string{o.Each}, table.MissingMark, 0
+		if len(o.Features) == 0 {
+			c.Exclude = append(slices.Clip(c.Exclude), o.Each)
+		}
 	}
 	if o.Mask == path && o.MaskColumn != "" {
 		// A mask inside the table is not an input.

@@ -1,0 +1,319 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"gpfit/batch/rundir"
+	"gpfit/batch/spec"
+	"gpfit/device/pool"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
+	"gpfit/internal/matrixrows"
+	"gpfit/internal/textform"
+	"gpfit/table"
+)
+
+// A data set with a column each has a fit for each value of the column. The plan divides the values into parts, and a part is a
+// job: it has a claim, a record and a log, and fits its values one after the other. Each result is a line of the record. A fit that
+// was interrupted starts over, unless it has many rows.
+
+const (
+	// mostParts is the number of parts if these then have at most partFits values.
+	mostParts, partFits = 128, 1000
+	// largeFit is the number of rows from which on a value is a part by itself, with a checkpoint.
+	largeFit = 1000
+)
+
+// groups are the rows of a table by the values of a column.
+type groups struct {
+	table  *table.Table // without its numbers
+	column string
+	drop   bool // rows with missing values
+	labels []string
+	rows   map[string][]int
+	most   int // rows of a value
+}
+
+// newGroups finds the rows of each value, in the order of the table.
+func newGroups(t *table.Table, column string, drop bool) (*groups, error) {
+	g, counts := &groups{table: t, column: column, drop: drop, rows: map[string][]int{}}, map[string]int{}
+	for i, label := range t.Keep[0] {
+		switch n := counts[label]; {
+		case label == "" && !drop:
+			return nil, &table.Error{Source: t.Source, Line: t.Line[i], ColumnName: column, Msg: "an empty cell names no job; option missing drop leaves such rows out"}
+		case label == "":
+			t.Gap[i] = true
+			continue
+		case n == 0:
+			g.labels = append(g.labels, label)
+		}
+		counts[label]++
+		g.most = max(g.most, counts[label])
+	}
+	if len(g.labels) == 0 {
+		return nil, &table.Error{Source: t.Source, ColumnName: column, Msg: "all cells are empty, and name no job"}
+	}
+	room := make([]int, t.N)
+	for _, label := range g.labels {
+		g.rows[label], room = room[:0:counts[label]], room[counts[label]:]
+	}
+	for i, label := range t.Keep[0] {
+		if label != "" {
+			g.rows[label] = append(g.rows[label], i)
+		}
+	}
+	t.Keep = nil
+	return g, nil
+}
+
+// of returns the data of a value, of the data of the whole table.
+func (g *groups) of(d problem.Data, label string) (problem.Data, error) {
+	rows, gap := slices.Clone(g.rows[label]), -1
+	all, reading := len(rows), *d.Reading
+	rows = slices.DeleteFunc(rows, func(i int) bool {
+		if g.table.Gap[i] && gap < 0 {
+			gap = i
+		}
+		return g.table.Gap[i]
+	})
+	switch {
+	case gap >= 0 && !g.drop:
+		return d, &table.Error{Source: g.table.Source, Line: g.table.Line[gap], Msg: fmt.Sprintf("a value is missing in %d of the %s of %s %q; option missing drop leaves such rows out", all-len(rows), textform.Counted(all, "row"), g.column, label)}
+	case len(rows) == 0:
+		return d, &table.Error{Source: g.table.Source, Msg: fmt.Sprintf("all rows of %s %q have missing values", g.column, label)}
+	}
+	reading.Rows, reading.Dropped = all, all-len(rows)
+	d = d.Rows(rows)
+	if d.Reading = &reading; gap >= 0 {
+		d.Warnings = append(slices.Clip(d.Warnings), fmt.Sprintf("left out %d of %s: missing values (first: line %d)", reading.Dropped, textform.Counted(all, "row"), g.table.Line[gap]))
+	}
+	return d, nil
+}
+
+// group divides the rows of a table that was read.
+func (t *loaded) group(column string, drop bool) (err error) {
+	if t.groups, err = newGroups(t.table, column, drop); err != nil {
+		return err
+	}
+	t.data.Row = matrixrows.All(t.data.N)
+	t.data.Warnings = slices.DeleteFunc(t.data.Warnings, func(w string) bool { return strings.HasPrefix(w, "left blank ") })
+	return nil
+}
+
+// divided returns the jobs with the parts of those that have a column each. The error is of the table, or at its place in the spec.
+func (l *loader) divided(ctx context.Context, s *Spec, jobs []spec.JobSpec) ([]spec.JobSpec, error) {
+	if !slices.ContainsFunc(jobs, func(j spec.JobSpec) bool { return j.Each != nil }) {
+		return jobs, nil
+	}
+	var out []spec.JobSpec
+	for _, j := range jobs {
+		if j.Each == nil {
+			out = append(out, j)
+			continue
+		}
+		t, err := l.table(j)
+		if err != nil {
+			return nil, cmp.Or(s.Mistake(j, err), err)
+		}
+		parts := t.parts(j)
+		t.users += len(parts) - 1
+		if out = append(out, parts...); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return out, nil
+}
+
+// parts divides a job with a column each.
+func (t *loaded) parts(j spec.JobSpec) []spec.JobSpec {
+	size := min(partFits, max(1, (len(t.groups.labels)+mostParts-1)/mostParts))
+	var lists [][]string
+	var small []string
+	for _, label := range t.groups.labels {
+		if len(t.groups.rows[label]) >= largeFit {
+			lists = append(lists, []string{label})
+			continue
+		}
+		if small = append(small, label); len(small) == size {
+			lists, small = append(lists, small), nil
+		}
+	}
+	if small != nil {
+		lists = append(lists, small)
+	}
+	var out []spec.JobSpec
+	for i, labels := range lists {
+		var rows []int
+		for _, label := range labels {
+			rows = append(rows, len(t.groups.rows[label]))
+		}
+		out = append(out, j.Part(i, labels, rows))
+	}
+	return out
+}
+
+// ofPart returns the size of the fit with the most rows, of those that can be fitted, and the evaluations of all fits in relation to it.
+// The mistakes of a spec show in the largest fit of the table.
+func (s *sizer) ofPart(ctx context.Context, j spec.JobSpec) (size jobSize) {
+	const tries = 3
+	order, sum := matrixrows.All(len(j.Each.Rows)), 0.
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(j.Each.Rows[b], j.Each.Rows[a]) })
+	for _, n := range j.Each.Rows {
+		sum += costOf(n)
+	}
+	var first error
+	for _, k := range order[:min(tries, len(order))] {
+		if size = s.measure(ctx, j, j.Each.Labels[k]); size.err == nil {
+			size.evaluations *= max(1, sum/costOf(j.Each.Rows[k]))
+			return size
+		}
+		first = cmp.Or(first, size.err)
+	}
+	most := j.Each.Rows[order[0]]
+	if t, err := s.load.table(j); err == nil && most < t.groups.most {
+		first = nil
+	}
+	return jobSize{n: most, d: 1, err: first}
+}
+
+// costOf is the relative cost of a fit of n rows.
+func costOf(n int) float64 { return (&pool.Demand{Rows: n, Evaluations: 1}).Cost() }
+
+// partOutcome is what has become of the fits of a part.
+type partOutcome struct {
+	done   int // have a result
+	failed []Failure
+	left   []string // have neither
+}
+
+// outcomeOf returns what the record of a part says.
+func outcomeOf(j PlannedJob, each map[string]rundir.JobEvent) (p partOutcome) {
+	for _, label := range j.Each.Labels {
+		switch e := each[label]; e.Type {
+		case rundir.Done:
+			p.done++
+		case rundir.Failed:
+			p.failed = append(p.failed, Failure{j.Name(label), e.Kind, e.Error})
+		default:
+			p.left = append(p.left, label)
+		}
+	}
+	return p
+}
+
+// fail lets the fits fail that are left.
+func (p *partOutcome) fail(j PlannedJob, kind, text string) {
+	for _, label := range p.left {
+		p.failed = append(p.failed, Failure{j.Name(label), kind, text})
+	}
+	p.left = nil
+}
+
+// open reports whether a part that ended has fits to do.
+func (p *partOutcome) open(retryFailed bool) bool {
+	return slices.ContainsFunc(p.failed, func(f Failure) bool { return retryFailed || retryable(f.Kind) })
+}
+
+// each fits the values of a part that have no result. A fit that fails does not stop the others, unless the place is why.
+func (r *runner) each(ctx context.Context, t *task, at pool.Place, claim *rundir.Claim, log *slog.Logger, out *outcome) error {
+	if _, err := r.ready(t); err != nil {
+		return err
+	}
+	attempt := claim.Record.Last().Attempt
+	for i, label := range t.job.Each.Labels {
+		last := claim.Each[label]
+		if last.Type == rundir.Done || last.Type == rundir.Failed && (last.Attempt == attempt || !t.retryFailed && !retryable(last.Kind)) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		status := fmt.Sprintf("%s, %d of %d", label, i+1, len(t.job.Each.Labels))
+		t.status.Store(&status)
+		report, err := r.one(ctx, t, at, label)
+		event := rundir.JobEvent{Type: rundir.Done, Each: label, Attempt: attempt, Report: report}
+		switch kind := kindOf(err); {
+		case err == nil:
+			out.evaluation += report.EvaluationSeconds
+			out.here++
+		case problem.IsCancelled(err) && ctx.Err() != nil, uselessCheckpoint(err), kind == KindDevice, kind == KindWrite:
+			return err
+		default:
+			event.Type, event.Kind, event.Error = rundir.Failed, kind, err.Error()
+			log.Error("failed", "each", label, "kind", kind, "error", err)
+			if errors.Is(err, errPanic) {
+				log.Error("stack", "text", string(t.stack))
+			}
+		}
+		if err := claim.Append(event); err != nil {
+			return fmt.Errorf("%w%.0w", err, errWrite)
+		}
+		if err == nil {
+			t.fitted.Add(1)
+		}
+	}
+	return nil
+}
+
+// one fits a value of a part.
+func (r *runner) one(ctx context.Context, t *task, at pool.Place, label string) (report *summary.Report, err error) {
+	defer t.recoverTo(&err)
+	prepared, err := r.load.prepare(t.job.JobSpec, label, r.events(t), func(o *problem.Options) {
+		if t.job.Each.Rows[0] >= largeFit {
+			o.Checkpoint, o.DiscardCancelled = r.run.Path("checkpoints", t.job.ID), true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	b, giveBack, err := r.pool.Backend(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack()
+	o, err := r.fit(ctx, t, b, prepared)
+	if err != nil {
+		return nil, err
+	}
+	o.Close()
+	return &o.Report, nil
+}
+
+// finishPart records the outcome of an attempt at a part.
+func (s *scheduler) finishPart(t *task, out outcome) {
+	s.summary.Done += out.part.done - t.part.done
+	s.summary.Here += out.here
+	t.part = out.part
+	t.fitted.Store(0)
+	switch out.state {
+	case rundir.StatePending:
+		s.again(t, out)
+	case rundir.StateFailed:
+		s.fail(t, out.kind, out.err)
+	case rundir.StateDone:
+		if !out.elsewhere {
+			s.pace.add(&t.demand, out.busy.Seconds())
+		}
+		s.endPart(t)
+	}
+}
+
+// endPart notes the fits of a part that failed.
+func (s *scheduler) endPart(t *task) {
+	const most = 3
+	failed := t.part.failed
+	s.failedParts[t.job.ID] = failed
+	for _, f := range failed[:min(most, len(failed))] {
+		s.note(fmt.Sprintf("%s failed (%s): %s", f.Job, f.Kind, textform.FirstLine(f.Error)))
+	}
+	if more := len(failed) - most; more > 0 {
+		s.note(fmt.Sprintf("%s: %d more failed; 'gpfit show %s' lists them", t.job.ID, more, s.run.Dir))
+	}
+	s.load.release(t.job.JobSpec)
+}
