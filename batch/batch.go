@@ -19,6 +19,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 )
 
 // Run runs the jobs of r that are not done. The caller holds the lock of r. A job that fails does
@@ -34,7 +35,9 @@ func Run(ctx context.Context, r *Directory, o Options) (Summary, error) {
 	// Goroutines that read ahead and write results must not delay evaluations:
 	// without spare threads, a job that returns from a write waits for a core.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), s.pool.Cores+spareThreads)))
-	defer relaxCollector(s.pool.Memory)()
+	if !slices.ContainsFunc(r.Jobs, func(j PlannedJob) bool { return j.Each != nil }) { // their tables and lists are most of the heap
+		defer relaxCollector(s.pool.Memory)()
+	}
 	return s.loop()
 }
 

@@ -32,28 +32,30 @@ const (
 
 // groups are the rows of a table by the values of a column.
 type groups struct {
-	table  *table.Table // without its numbers
-	column string
-	drop   bool // rows with missing values
-	labels []string
-	rows   map[string][]int
-	most   int // rows of a value
+	source, column string
+	drop           bool // rows with missing values
+	labels         []string
+	rows           map[string][]int
+	gaps           map[int]int // the lines of rows with missing values, by the row
+	most           int         // rows of a value
 }
 
 // newGroups finds the rows of each value, in the order of the table.
 func newGroups(t *table.Table, column string, drop bool) (*groups, error) {
-	g, counts := &groups{table: t, column: column, drop: drop, rows: map[string][]int{}}, map[string]int{}
+	g, counts := &groups{source: t.Source, column: column, drop: drop, rows: map[string][]int{}, gaps: map[int]int{}}, map[string]int{}
 	for i, label := range t.Keep[0] {
-		switch n := counts[label]; {
-		case label == "" && !drop:
+		if label == "" && !drop {
 			return nil, &table.Error{Source: t.Source, Line: t.Line[i], ColumnName: column, Msg: "an empty cell names no job; option missing drop leaves such rows out"}
-		case label == "":
-			t.Gap[i] = true
+		}
+		if t.Gap[i] {
+			g.gaps[i] = t.Line[i]
+		}
+		if label == "" {
 			continue
-		case n == 0:
+		}
+		if counts[label]++; counts[label] == 1 {
 			g.labels = append(g.labels, label)
 		}
-		counts[label]++
 		g.most = max(g.most, counts[label])
 	}
 	if len(g.labels) == 0 {
@@ -68,30 +70,32 @@ func newGroups(t *table.Table, column string, drop bool) (*groups, error) {
 			g.rows[label] = append(g.rows[label], i)
 		}
 	}
-	t.Keep = nil
+	t.Keep, t.Gap, t.Line = nil, nil, nil
 	return g, nil
 }
 
 // of returns the data of a value, of the data of the whole table.
 func (g *groups) of(d problem.Data, label string) (problem.Data, error) {
-	rows, gap := slices.Clone(g.rows[label]), -1
-	all, reading := len(rows), *d.Reading
-	rows = slices.DeleteFunc(rows, func(i int) bool {
-		if g.table.Gap[i] && gap < 0 {
-			gap = i
+	all, gap, reading := len(g.rows[label]), 0, *d.Reading
+	rows := make([]int, 0, all)
+	for _, i := range g.rows[label] {
+		if line := g.gaps[i]; line == 0 {
+			rows = append(rows, i)
+		} else {
+			gap = cmp.Or(gap, line)
 		}
-		return g.table.Gap[i]
-	})
+	}
 	switch {
-	case gap >= 0 && !g.drop:
-		return d, &table.Error{Source: g.table.Source, Line: g.table.Line[gap], Msg: fmt.Sprintf("a value is missing in %d of the %s of %s %q; option missing drop leaves such rows out", all-len(rows), textform.Counted(all, "row"), g.column, label)}
+	case gap > 0 && !g.drop:
+		return d, &table.Error{Source: g.source, Line: gap, Msg: fmt.Sprintf("a value is missing in %d of the %s of %s %q; option missing drop leaves such rows out", all-len(rows), textform.Counted(all, "row"), g.column, label)}
 	case len(rows) == 0:
-		return d, &table.Error{Source: g.table.Source, Msg: fmt.Sprintf("all rows of %s %q have missing values", g.column, label)}
+		return d, &table.Error{Source: g.source, Msg: fmt.Sprintf("all rows of %s %q have missing values", g.column, label)}
 	}
 	reading.Rows, reading.Dropped = all, all-len(rows)
+	d.Row = []int{} // the whole table needs no list of its rows
 	d = d.Rows(rows)
-	if d.Reading = &reading; gap >= 0 {
-		d.Warnings = append(slices.Clip(d.Warnings), fmt.Sprintf("left out %d of %s: missing values (first: line %d)", reading.Dropped, textform.Counted(all, "row"), g.table.Line[gap]))
+	if d.Row, d.Reading = rows, &reading; gap > 0 {
+		d.Warnings = append(slices.Clip(d.Warnings), fmt.Sprintf("left out %d of %s: missing values (first: line %d)", reading.Dropped, textform.Counted(all, "row"), gap))
 	}
 	return d, nil
 }
@@ -101,7 +105,6 @@ func (t *loaded) group(column string, drop bool) (err error) {
 	if t.groups, err = newGroups(t.table, column, drop); err != nil {
 		return err
 	}
-	t.data.Row = matrixrows.All(t.data.N)
 	t.data.Warnings = slices.DeleteFunc(t.data.Warnings, func(w string) bool { return strings.HasPrefix(w, "left blank ") })
 	return nil
 }

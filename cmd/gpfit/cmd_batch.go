@@ -151,18 +151,17 @@ func takeOver(ctx context.Context, msg *messages.Writer, r *rundir.Run) error {
 	if err != nil {
 		return err
 	}
-	same := map[string]string{}
+	same, kept := map[string]string{}, 0
 	for _, j := range r.Jobs {
 		same[j.ID] = j.Fingerprint
 	}
-	kept := 0
 	for _, j := range m.Jobs {
 		if same[j.ID] == j.Fingerprint {
-			kept++
+			kept += j.Fits()
 		}
 	}
 	msg.Warn("accepting the changes, as --allow-changed allows")
-	msg.Note("%d jobs, of which %d are unchanged", len(m.Jobs), kept)
+	msg.Note("%d jobs, of which %d are unchanged", m.Fits(), kept)
 	return r.Replace(m, text)
 }
 

@@ -155,7 +155,7 @@ func run(ctx context.Context, dir string, tell func(text string)) ([]Statement, 
 		out.Fault, out.Cure = fmt.Sprintf("%d of its files are not right", len(a.faults)), "see these files"
 		return append([]Statement{out}, a.faults...), ctx.Err()
 	}
-	out.Checked = fmt.Sprintf("%d jobs: spec, %d inputs, %d records, %d models, %d logs, %d checkpoints", len(r.Jobs), len(r.Inputs), a.records, a.models, a.logs, a.checkpoints)
+	out.Checked = fmt.Sprintf("%d jobs: spec, %d inputs, %d records, %d models, %d logs, %d checkpoints", r.Fits(), len(r.Inputs), a.records, a.models, a.logs, a.checkpoints)
 	return []Statement{out}, ctx.Err()
 }
 
@@ -205,7 +205,7 @@ func (a *auditor) job(ctx context.Context, j rundir.PlannedJob, again string) {
 	case len(status.Record) > 0:
 		a.records++
 	}
-	if status.State == rundir.StateDone {
+	if status.State == rundir.StateDone && j.Each == nil {
 		a.models++
 		if r := model(ctx, a.Path("models", j.ID)); r.Fault != "" {
 			a.add(r.Kind, j.ID, r.File, r.Fault, "delete this file: "+again+"then does the job again")

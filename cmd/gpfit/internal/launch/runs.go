@@ -152,7 +152,7 @@ func (o *Runner) Submit(r *rundir.Run, specified option.Slurm, flags []string) e
 	if err != nil {
 		return fmt.Errorf("%w\nthe run is planned: 'gpfit resume %s --engine slurm' submits it", err, r.Dir)
 	}
-	o.Msg.Note("submitted %d jobs as Slurm job %s; 'gpfit show %s' shows their progress", len(r.Jobs), sub.ID, r.Dir)
+	o.Msg.Note("submitted %d jobs as Slurm job %s; 'gpfit show %s' shows their progress", r.Fits(), sub.ID, r.Dir)
 	_, err = fmt.Fprintln(o.Out, sub.ID)
 	return err
 }
