@@ -6,14 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 
 	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
 	"gpfit/device/pool"
+	"gpfit/device/queue"
+	"gpfit/fit"
 	"gpfit/fit/problem"
-	"gpfit/fit/summary"
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
 	"gpfit/table"
@@ -239,11 +241,12 @@ func (r *runner) each(ctx context.Context, t *task, at pool.Place, claim *rundir
 		}
 		status := fmt.Sprintf("%s, %d of %d", label, i+1, len(t.job.Each.Labels))
 		t.status.Store(&status)
-		report, err := r.one(ctx, t, at, label)
-		event := rundir.JobEvent{Type: rundir.Done, Each: label, Attempt: attempt, Report: report}
+		o, err := r.one(ctx, t, at, label)
+		event := rundir.JobEvent{Type: rundir.Done, Each: label, Attempt: attempt}
 		switch kind := kindOf(err); {
 		case err == nil:
-			out.evaluation += report.EvaluationSeconds
+			event.Report = &o.Report
+			out.evaluation += o.Report.EvaluationSeconds
 			out.here++
 		case problem.IsCancelled(err) && ctx.Err() != nil, uselessCheckpoint(err), kind == KindDevice, kind == KindWrite:
 			return err
@@ -264,11 +267,11 @@ func (r *runner) each(ctx context.Context, t *task, at pool.Place, claim *rundir
 	return nil
 }
 
-// one fits a value of a part.
-func (r *runner) one(ctx context.Context, t *task, at pool.Place, label string) (report *summary.Report, err error) {
+// one fits a value of a part. The outcome is closed.
+func (r *runner) one(ctx context.Context, t *task, at pool.Place, label string) (o *fit.Outcome, err error) {
 	defer t.recoverTo(&err)
 	prepared, err := r.load.prepare(t.job.JobSpec, label, r.events(t), func(o *problem.Options) {
-		if t.job.Each.Rows[0] >= largeFit {
+		if t.attempts > 0 && t.job.Each.Rows[0] >= largeFit {
 			o.Checkpoint, o.DiscardCancelled = r.run.Path("checkpoints", t.job.ID), true
 		}
 	})
@@ -280,12 +283,64 @@ func (r *runner) one(ctx context.Context, t *task, at pool.Place, label string) 
 		return nil, err
 	}
 	defer giveBack()
-	o, err := r.fit(ctx, t, b, prepared)
-	if err != nil {
-		return nil, err
+	if o, err = r.fit(ctx, t, b, prepared); err == nil {
+		o.Close()
 	}
-	o.Close()
-	return &o.Report, nil
+	return o, err
+}
+
+// Refit fits a value of a part again, which has the name as a job, on the device that its record names. Runs do not keep the
+// models of parts. The outcome is closed. An error of a name is a [*DirectoryError]; so is that of a result that is another now.
+func Refit(ctx context.Context, r *Directory, name string, o Options) (*fit.Outcome, error) {
+	wrong := func(format string, args ...any) error {
+		return &DirectoryError{Path: r.Dir, Msg: fmt.Sprintf(format, args...)}
+	}
+	for _, j := range r.Jobs {
+		label, of := strings.CutPrefix(name, j.Whole()+"/")
+		if j.ID == name && j.Each == nil {
+			return nil, wrong("the model of %s is in %s", name, r.Path("models", name))
+		}
+		if !of || j.Each == nil || !slices.Contains(j.Each.Labels, label) {
+			continue
+		}
+		status, err := r.Status(j)
+		if err != nil {
+			return nil, err
+		}
+		before := status.Each[label].Report
+		if before == nil {
+			return nil, wrong("the job %s has no result", name)
+		}
+		p, err := pool.New(ctx, o.pool())
+		if err != nil {
+			return nil, err
+		}
+		defer p.Close()
+		t := &task{demand: newDemand(j)}
+		t.Device = cmp.Or(status.Record.Device(), t.Device)
+		if _, host := p.Found.OnHost(t.Device); !host {
+			p.OpenAccelerators(ctx, func(string) {})
+		}
+		at, err := p.Find(&t.Demand, t.side(p))
+		if err != nil {
+			return nil, err
+		}
+		again := runner{run: r, pool: p, load: newLoader(r.Hashes(), []spec.JobSpec{j.JobSpec}, o.Formats, o.Methods)}
+		out, err := again.one(ctx, t, at, label)
+		if err == nil && math.Abs(out.Report.NLML-before.NLML) > 1e-6*max(1, math.Abs(before.NLML)) {
+			err = wrong("the fit of %s now has the NLML %v and had %v: this is another program or machine than that of the run", name, out.Report.NLML, before.NLML)
+		}
+		return out, err
+	}
+	return nil, wrong("there is no job %s; 'gpfit show %s --format csv' lists them", name, r.Dir)
+}
+
+// side returns the side on which a task has a device.
+func (t *task) side(p *pool.Pool) queue.Side {
+	if p.Sides(&t.Demand)[queue.Cores] != "" {
+		return queue.Cores
+	}
+	return queue.Cards
 }
 
 // finishPart records the outcome of an attempt at a part.

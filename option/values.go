@@ -168,8 +168,8 @@ type Output struct {
 	Format string
 	// Draws, Page and Graph are further files of a fit or an evaluation.
 	Draws, Page, Graph string
-	// Models is the folder of the models of a comparison.
-	Models string
+	// Models is the folder of the models of a comparison, and Model the job of a batch whose model is wanted.
+	Models, Model string
 	// JSON prints JSON instead of text. Quiet leaves out notes and progress.
 	JSON, Quiet bool
 }

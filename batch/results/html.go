@@ -23,6 +23,7 @@ import (
 // WriteHTML writes the report of a run as one HTML page that includes its plots. The page
 // names files without their folders, so that it can be passed on.
 func WriteHTML(w io.Writer, r *rundir.Run, rows []Row) error {
+	rows = shortened(rows)
 	p := &page.Page{
 		Title: r.Name, Headline: Headline(rows),
 		About: fmt.Sprintf("%d jobs: %s. The run %s was created by %s on %s UTC.", len(rows), StateText(rows), filepath.Base(r.Dir), r.Program, r.Created.UTC().Format(time.DateTime)),

@@ -32,7 +32,7 @@ var Formats = []string{"table", "json", "csv", "parquet"}
 func Write(w io.Writer, format string, r *rundir.Run, rows []Row) error {
 	switch format {
 	case "table":
-		_, err := io.WriteString(w, textform.Printable(overview(r, rows), math.MaxInt))
+		_, err := io.WriteString(w, textform.Printable(overview(r, shortened(rows)), math.MaxInt))
 		return err
 	case "json":
 		return writeJSON(w, r, rows)
@@ -52,6 +52,23 @@ func Write(w io.Writer, format string, r *rundir.Run, rows []Row) error {
 type line struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
+}
+
+// shortened returns the rows with names of jobs on one line: the values of a column can be any texts.
+func shortened(rows []Row) []Row {
+	const most = 80
+	copied := false
+	for i, row := range rows {
+		short := textform.Printable(strings.ReplaceAll(row.Job, "\n", `\n`), most)
+		if row.Each == "" || short == row.Job {
+			continue
+		}
+		if !copied {
+			rows, copied = slices.Clone(rows), true
+		}
+		rows[i].Job = short
+	}
+	return rows
 }
 
 // writeJSON writes a run as JSON lines.

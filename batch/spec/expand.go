@@ -153,8 +153,8 @@ func (s *Batch) Expand(dir string, extra Options, formats ...table.Format) ([]Jo
 						return nil, s.errorAt(s.statedAt(j, known.Find("folds", option.Spec)), nil, "%s: folds needs the objective cv or cv-rmse; the splits of a batch replace other cross-validation", j.ID)
 					}
 					if d.Each != "" {
-						if value := j.Options.Subsample; value != nil && *value > 0 {
-							return nil, s.errorAt(s.statedAt(j, known.Find("subsample", option.Spec)), nil, "%s: subsample draws rows of the whole table, and each has a fit for each value of %s: leave one of them out", j.ID, d.Each)
+						if n := j.Options.Subsample; n != nil && *n > 0 {
+							return nil, s.errorAt(s.statedAt(j, known.Find("subsample", option.Spec)), nil, "%s: subsample draws rows of the whole table, and each value of %s has a fit of its own: leave one of them out", j.ID, d.Each)
 						}
 						j.Each = &Each{Column: string(d.Each)}
 					}

@@ -578,6 +578,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
     "show": {
         "out": ("file", None),
         "format": ("word", "table"),
+        "model": ("text", None),
         "force": ("true or false", False),
     },
     "report": {
@@ -1387,6 +1388,7 @@ class ShowOptions(TypedDict, total=False):
 
     out: str | os.PathLike[str] | None
     format: Literal["table", "json", "csv", "parquet"] | None
+    model: str | int | None
     force: bool | None
 
 

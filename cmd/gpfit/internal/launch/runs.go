@@ -24,6 +24,7 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/device"
+	"gpfit/fit"
 	"gpfit/option"
 )
 
@@ -160,6 +161,11 @@ func (o *Runner) Submit(r *rundir.Run, specified option.Slurm, flags []string) e
 // Estimates returns what jobs are expected to take with the options of the command.
 func Estimates(o *Runner, jobs []rundir.PlannedJob) ([]batch.Estimate, batch.Forecast, error) {
 	return batch.Estimates(o.Ctx, jobs, o.run)
+}
+
+// Refit fits a value of a part again, as [batch.Refit].
+func (o *Runner) Refit(r *rundir.Run, name string) (*fit.Outcome, error) {
+	return batch.Refit(o.Ctx, r, name, o.run)
 }
 
 // Start runs the unfinished jobs and prints the results.
