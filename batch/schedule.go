@@ -85,6 +85,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 				break
 			}
 			s.failedParts[j.ID] = part.failed
+			_ = os.Remove(r.Path("checkpoints", j.ID))
 			continue
 		case status.State == rundir.StateDone:
 			s.summary.Done++

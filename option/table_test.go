@@ -45,6 +45,7 @@ func samplesOf(o *Option) []string {
 // unbound names the fields of the library's options that no option sets, with the reason.
 var unbound = map[string]string{
 	"Data.NoTarget":                  "a command decides",
+	"Data.Each":                      "the key each of a data set in a batch",
 	"Data.Methods":                   "those that the program has",
 	"Data.Encoding":                  "of the model that the fit starts from",
 	"Data.Formats":                   "the formats that a program links",

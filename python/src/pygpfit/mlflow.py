@@ -84,21 +84,33 @@ def _batch(path: Path) -> tuple[str, list[Report]]:
     """Return the name of a batch and the runs of its jobs."""
     results = {job["job"]: job for job in Run(path).results()}
     manifest = json.loads((path / "run.json").read_text(encoding="utf-8"))
-    return manifest.get("name") or path.name, [_job(path, manifest, job, results[job["job"]]) for job in manifest["jobs"]]
+    runs = []
+    for job in manifest["jobs"]:
+        events = _events(path / "jobs" / f"{job['job']}.jsonl", job["fingerprint"])
+        if "each" not in job:
+            runs.append(_job(path, manifest, job, results[job["job"]], events))
+            continue
+        last = {event["each"]: event for event in events if "each" in event}
+        for label in job["each"]["labels"]:  # each value has a run of its own
+            result = results[job["job"].rpartition(".part-")[0] + "/" + label]
+            runs.append(_job(path, manifest, job, result, [last[label]] if label in last else []))
+    return manifest.get("name") or path.name, runs
 
 
-def _job(path: Path, manifest: Report, job: Report, result: Report) -> Report:
-    name = job["job"]
+def _job(path: Path, manifest: Report, job: Report, result: Report, events: list[Report]) -> Report:
+    name = result["job"]
     tags = {
         "gpfit.kind": "job", "gpfit.program": manifest["program"], "gpfit.fingerprint": job["fingerprint"],
         "mlflow.source.name": str(path),
     }
     params = job["options"] | {"kernel": job["expression"], "kernel_name": job["kernel"], "split": job.get("split", "")}
-    params |= {key: job[key] for key in ("data", "path", "seed", "n", "d")}
+    params |= {key: job[key] for key in ("data", "path", "seed", "d")} | {"n": result["n"]}
+    if result.get("each"):
+        params["each"] = result["each"]
     metrics = {key: [result[key]] for key in _SCORES if result.get(key) is not None}
     one: Report = {"name": name, "status": _STATES.get(result["state"], "SCHEDULED"), "start": None, "end": None}
     last: Report = {}
-    for last in _events(path / "jobs" / f"{name}.jsonl", job["fingerprint"]):
+    for last in events:
         time = int(datetime.fromisoformat(re.sub(r"(\.\d{1,6})\d*Z$|Z$", r"\1+00:00", last["time"])).timestamp() * 1000)
         one |= {"start": time, "end": None} if last["type"] == "started" else {"end": time}
     if last.get("error"):
@@ -112,7 +124,7 @@ def _job(path: Path, manifest: Report, job: Report, result: Report) -> Report:
             tags["gpfit.warnings"] = "\n".join(report["warnings"])
     elif (path / "checkpoints" / f"{name}.ckpt").exists():
         metrics |= _objectives(path / "checkpoints" / f"{name}.ckpt")
-    files = [path / "logs" / f"{name}.log"] + ([path / result["model"]] if result["model"] else [])
+    files = [path / "logs" / f"{job['job']}.log"] + ([path / result["model"]] if result["model"] else [])
     return one | {"params": params, "metrics": metrics, "tags": tags, "artifacts": [file for file in files if file.is_file()]}
 
 

@@ -57,6 +57,10 @@ class Run:
         """Return the `Model` of a job, which is a dict of `results` or its name."""
         if isinstance(job, str):
             job = next((result for result in self.results() if result["job"] == job), {"job": job})
+        if job.get("each"):  # gpfit keeps no models of the values of a column
+            file = _temporary.File(b"", ".gpfit")
+            run("show", self.path, options=[f"--model={job['job']}", f"--out={file.path}", "--force"])
+            return load(file.path)
         if not job.get("model"):
             raise KeyError(f"{self.path}: the job {job['job']} has no model")
         return load(self.path / job["model"])
