@@ -47,7 +47,7 @@ func newGroups(t *table.Table, column string, drop bool) (*groups, error) {
 	g, counts := &groups{source: t.Source, column: column, drop: drop, rows: map[string][]int{}, gaps: map[int]int{}}, map[string]int{}
 	for i, label := range t.Keep[0] {
 		if label == "" && !drop {
-			return nil, &table.Error{Source: t.Source, Line: t.Line[i], ColumnName: column, Msg: "an empty cell names no job; option missing drop leaves such rows out"}
+			return nil, &table.Error{Source: t.Source, Line: t.Line[i], Msg: "an empty cell of the column " + column + " names no job; option missing drop leaves such rows out"}
 		}
 		if t.Gap[i] {
 			g.gaps[i] = t.Line[i]
@@ -61,7 +61,7 @@ func newGroups(t *table.Table, column string, drop bool) (*groups, error) {
 		g.most = max(g.most, counts[label])
 	}
 	if len(g.labels) == 0 {
-		return nil, &table.Error{Source: t.Source, ColumnName: column, Msg: "all cells are empty, and name no job"}
+		return nil, &table.Error{Source: t.Source, Msg: "all cells of the column " + column + " are empty, and name no job"}
 	}
 	room := make([]int, t.N)
 	for _, label := range g.labels {

@@ -121,7 +121,7 @@ func draw(section *page.Section, of []group, standings []Standing, m Measure) er
 			for i := range mostJobs {
 				jobs.X = append(jobs.X, values[i*(n-1)/(mostJobs-1)])
 			}
-			chart.X.Label = fmt.Sprintf("%d rings show the distribution of the jobs, the bar is the mean", mostJobs)
+			chart.X.Label = fmt.Sprintf("rings: %d quantiles, bar: the mean", mostJobs)
 		}
 		jobs.Y = slices.Repeat([]float64{float64(i)}, len(jobs.X))
 		chart.Layers = append(chart.Layers, jobs)

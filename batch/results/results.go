@@ -23,12 +23,10 @@ import (
 // Row is a job with its result. Pointers are nil if a job has no such result. The
 // tags are the names of the columns in every format.
 type Row struct {
-	Job    string `json:"job" parquet:"job"`
-	Data   string `json:"data" parquet:"data,dict"`
-	Kernel string `json:"kernel" parquet:"kernel,dict"`
-	Split  string `json:"split" parquet:"split,dict"`
-	// Each is the value of the column each of a data set; "" without one.
-	Each       string `json:"each" parquet:"each"`
+	Job        string `json:"job" parquet:"job"`
+	Data       string `json:"data" parquet:"data,dict"`
+	Kernel     string `json:"kernel" parquet:"kernel,dict"`
+	Split      string `json:"split" parquet:"split,dict"`
 	Seed       uint64 `json:"seed" parquet:"seed"`
 	State      string `json:"state" parquet:"state,dict"`
 	Attempts   int    `json:"attempts" parquet:"attempts"`
@@ -78,6 +76,8 @@ type Row struct {
 	// Began and Ended are when the last attempt of a job that is done did.
 	Began string `json:"began" parquet:"began"`
 	Ended string `json:"ended" parquet:"ended"`
+	// Each is the value of the column each of a data set; "" without one.
+	Each string `json:"each" parquet:"each"`
 }
 
 // Collect returns the row of every job, in the order of the run.

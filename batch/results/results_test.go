@@ -468,3 +468,52 @@ func checkCollect(t *testing.T, r *rundir.Run) {
 	}
 	elements(t, page.String())
 }
+
+// TestManyJobs checks what tables for people show of many jobs: the worst, in little space, with a remark. Each value of a column
+// is a pair of its own, and its verdict is compared with that of no other value.
+func TestManyJobs(t *testing.T) {
+	var all []Row
+	verdicts := []*summary.Verdict{}
+	for i := range 5000 {
+		for _, kernel := range []string{"p", "q"} {
+			label := fmt.Sprintf("%d-%s", i, strings.Repeat("long", 50*(i%2)))
+			rmse, nlml := float64(i)/1e4, float64(i%7)
+			row := Row{Job: "shops." + kernel + "/" + label, Data: "shops", Each: label, Kernel: kernel, Seed: 1, State: "done", N: 10, NLML: &nlml, RMSEStandardized: &rmse, Level: "good", WarningTexts: `["a warning"]`}
+			v := &summary.Verdict{Level: summary.Good, RMSEStandardized: summary.Number(rmse), NLPDStandardized: summary.Number(rmse)}
+			if i == 17 {
+				row.Level, v.Level, v.RMSEStandardized, v.NLPDStandardized = "poor", summary.Poor, -1, -1
+			}
+			if i == 19 {
+				row.State, row.Level, row.Error = "failed", "", "no rows"
+			}
+			all, verdicts = append(all, row), append(verdicts, v)
+		}
+	}
+	compareVerdicts(all, verdicts)
+	text := overview(run(), shortened(all))
+	for _, want := range []string{"10000 jobs: 9998 done, 2 failed", "the 1000 worst of 10000 jobs", "shops.p/19-long", "shops.q/17-long", "shops.q/4510-", "and 9", "shops     1       p  5000"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if first, poor, good := strings.Index(text, "shops.p/19-"), strings.Index(text, "shops.p/17-"), strings.Index(text, "shops.p/4999-"); first > poor || poor > good || strings.Contains(text, "shops.p/4400-") || len(text) > 200_000 {
+		t.Errorf("%d, %d, %d of %d", first, poor, good, len(text))
+	}
+	if n := strings.Count(text, " is poor, and has a lower error"); n > 0 {
+		t.Errorf("%d values are compared with others", n)
+	}
+	for _, p := range Compare(all, Metrics(all)) {
+		if p.Pairs != 5000 || p.Ties != 5000 {
+			t.Errorf("%+v", p)
+		}
+	}
+	var page, table bytes.Buffer
+	testcheck.Do(t, WriteHTML(&page, run(), all))
+	if n := page.Len(); n > 3_000_000 || !strings.Contains(page.String(), "the 1000 worst of 10000 jobs") || !strings.Contains(page.String(), "1000 rows, before shops.p/") {
+		t.Errorf("a page of %d bytes", n)
+	}
+	testcheck.Do(t, Write(&table, "csv", run(), all))
+	if n := strings.Count(table.String(), "\n"); n != 10001 || !strings.Contains(table.String(), all[1].Job) {
+		t.Errorf("%d lines", n)
+	}
+}

@@ -26,6 +26,7 @@ func (s *Batch) Mistake(j JobSpec, cause error) error {
 	switch {
 	case isData && data.Selected != "" && j.Each != nil && data.Selected == j.Each.Column:
 		at = fmt.Sprintf("data[%d].each", slices.IndexFunc(s.Data, func(d DataSet) bool { return d.Name == j.Data }))
+		msg = strings.Replace(msg, " to exclude", "", 1)
 	case isData && data.Selected != "":
 		at = s.placeOfColumn(j, data.Selected)
 	case isOption && opt.Option != "":
