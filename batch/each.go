@@ -239,7 +239,7 @@ func (r *runner) each(ctx context.Context, t *task, at pool.Place, claim *rundir
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		status := fmt.Sprintf("%s, %d of %d", label, i+1, len(t.job.Each.Labels))
+		status := fmt.Sprintf("%s, %d of %d", textform.Printable(strings.ReplaceAll(label, "\n", " "), 40), i+1, len(t.job.Each.Labels))
 		t.status.Store(&status)
 		o, err := r.one(ctx, t, at, label)
 		event := rundir.JobEvent{Type: rundir.Done, Each: label, Attempt: attempt}

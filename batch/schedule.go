@@ -181,6 +181,10 @@ func (s *scheduler) lookElsewhere() bool {
 	found := false
 	var left []*task
 	for _, t := range s.elsewhere {
+		if s.run.Busy(t.job) { // without reading its record, which is long for a part
+			left = append(left, t)
+			continue
+		}
 		status, err := s.run.Status(t.job)
 		if err == nil && status.State == rundir.StateRunning {
 			left = append(left, t)

@@ -89,9 +89,11 @@ func Collect(r *rundir.Run) ([]Row, error) {
 			return nil, err
 		}
 		if j.Each != nil {
-			for i := range j.Each.Labels {
-				row, verdict := partRow(j, status, i)
+			at := true // the first value without a result is the one that the part is at
+			for i, label := range j.Each.Labels {
+				row, verdict := partRow(j, status, i, at)
 				rows, verdicts = append(rows, row), append(verdicts, verdict)
+				at = at && status.Each[label].Type != ""
 			}
 			continue
 		}
@@ -114,8 +116,8 @@ func Collect(r *rundir.Run) ([]Row, error) {
 	return rows, nil
 }
 
-// partRow returns the row of a value of a part.
-func partRow(j rundir.PlannedJob, status rundir.JobStatus, i int) (Row, *summary.Verdict) {
+// partRow returns the row of a value of a part. The part is at the value if it has no result and those before it have.
+func partRow(j rundir.PlannedJob, status rundir.JobStatus, i int, at bool) (Row, *summary.Verdict) {
 	label := j.Each.Labels[i]
 	e, last := status.Each[label], status.Record.Last()
 	row := Row{
@@ -124,7 +126,7 @@ func partRow(j rundir.PlannedJob, status rundir.JobStatus, i int) (Row, *summary
 	}
 	switch {
 	case e.Type != "":
-	case status.State == rundir.StateRunning || status.State == rundir.StateInterrupted || status.State == rundir.StateDone:
+	case !at && status.State != rundir.StateDamaged && status.State != rundir.StateFailed:
 		row.State = string(rundir.StatePending)
 	default:
 		row.State, row.Kind, row.Error = string(status.State), last.Kind, cmp.Or(status.About, last.Error)

@@ -184,6 +184,16 @@ func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	return s, nil
 }
 
+// Busy reports whether this machine sees that a process has claimed a job.
+func (r *Run) Busy(j PlannedJob) bool {
+	f, err := openFile(r.Dir, r.Path("jobs", j.ID), os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return errors.Is(filelock.Try(f, false, 0), filelock.ErrBusy)
+}
+
 // modelFault says what is wrong with the model of the last event, if that is a result.
 func (r *Run) modelFault(record Record) string {
 	if e := record.Last(); e.Type == Done && e.Model != "" {

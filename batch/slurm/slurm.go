@@ -170,12 +170,18 @@ const (
 func Memory(s Array, jobs []rundir.PlannedJob, bytes []int64) string {
 	cpus := s.cpus(jobs)
 	var all, largest int64
-	dense := 0.0
+	dense, table, tables := 0.0, int64(0), map[string]int64{}
 	for i, j := range jobs {
+		if j.Each != nil { // a task holds the rows of all parts
+			for _, rows := range j.Each.Rows {
+				tables[j.Whole()] += 32 * int64(rows) * int64(j.D+2)
+			}
+			table = max(table, tables[j.Whole()])
+		}
 		all, largest = all+bytes[i], max(largest, bytes[i])
 		dense = max(dense, float64(bytes[i])/float64(min(threads(j), cpus)))
 	}
-	need := max(largest, min(all, int64(dense*float64(cpus))))
+	need := max(largest, min(all, int64(dense*float64(cpus)))) + table
 	margin := int64(marginBytes)
 	switch {
 	case s.Ranks > 1 && Accelerated(s.Slurm): // each rank has the points of one job at a time
