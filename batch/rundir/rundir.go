@@ -9,6 +9,8 @@
 //	               "done" with the report, "failed", "retry", "interrupted"
 //	models/, checkpoints/, logs/   ID.gpfit, ID.ckpt, ID.log
 //
+// A job that is a part of the values of a column has lines with the member "each", one for each value, and no model.
+//
 // This package writes a file whole or not at all. One process at a time appends lines to a job's
 // file. If a killed process left half a line at the end, the next process cuts it off. A process
 // claims a job with a lock on the job's file. The lock ends with the process, so a claim is never
