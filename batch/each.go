@@ -111,7 +111,7 @@ func (t *loaded) group(column string, drop bool) (err error) {
 	return nil
 }
 
-// divided returns the jobs with the parts of those that have a column each. The error is of the table, or at its place in the spec.
+// divided returns the jobs, in place of those with a column each their parts. Its error is that of a table, or of a place in the spec.
 func (l *loader) divided(ctx context.Context, s *Spec, jobs []spec.JobSpec) ([]spec.JobSpec, error) {
 	if !slices.ContainsFunc(jobs, func(j spec.JobSpec) bool { return j.Each != nil }) {
 		return jobs, nil
@@ -163,8 +163,8 @@ func (t *loaded) parts(j spec.JobSpec) []spec.JobSpec {
 	return out
 }
 
-// ofPart returns the size of the fit with the most rows, of those that can be fitted, and the evaluations of all fits in relation to it.
-// The mistakes of a spec show in the largest fit of the table.
+// ofPart returns the size of the largest fit of a part that can be prepared, and how many of its evaluations all fits take. Only the
+// largest fit of a table tells the mistakes of a spec.
 func (s *sizer) ofPart(ctx context.Context, j spec.JobSpec) (size jobSize) {
 	const tries = 3
 	order, sum := matrixrows.All(len(j.Each.Rows)), 0.
@@ -190,39 +190,40 @@ func (s *sizer) ofPart(ctx context.Context, j spec.JobSpec) (size jobSize) {
 // costOf is the relative cost of a fit of n rows.
 func costOf(n int) float64 { return (&pool.Demand{Rows: n, Evaluations: 1}).Cost() }
 
-// partOutcome is what has become of the fits of a part.
-type partOutcome struct {
+// fitCounts says what has become of the fits of a job: one, or those of a part.
+type fitCounts struct {
 	done   int // have a result
 	failed []Failure
-	left   []string // have neither
+	left   []string // labels of those that have neither
 }
 
-// outcomeOf returns what the record of a part says.
-func outcomeOf(j PlannedJob, each map[string]rundir.JobEvent) (p partOutcome) {
-	for _, label := range j.Each.Labels {
+// outcomeOf returns what the record of a part says. Another job has a fit that is left.
+func outcomeOf(j PlannedJob, each map[string]rundir.JobEvent) (c fitCounts) {
+	for _, label := range j.Labels() {
 		switch e := each[label]; e.Type {
 		case rundir.Done:
-			p.done++
+			c.done++
 		case rundir.Failed:
-			p.failed = append(p.failed, Failure{j.Name(label), e.Kind, e.Error})
+			c.failed = append(c.failed, Failure{j.Name(label), e.Kind, e.Error})
 		default:
-			p.left = append(p.left, label)
+			c.left = append(c.left, label)
 		}
 	}
-	return p
+	return c
 }
 
 // fail lets the fits fail that are left.
-func (p *partOutcome) fail(j PlannedJob, kind, text string) {
-	for _, label := range p.left {
-		p.failed = append(p.failed, Failure{j.Name(label), kind, text})
+func (c *fitCounts) fail(j PlannedJob, kind, text string) {
+	c.failed = slices.Clip(c.failed)
+	for _, label := range c.left {
+		c.failed = append(c.failed, Failure{j.Name(label), kind, text})
 	}
-	p.left = nil
+	c.left = nil
 }
 
-// open reports whether a part that ended has fits to do.
-func (p *partOutcome) open(retryFailed bool) bool {
-	return slices.ContainsFunc(p.failed, func(f Failure) bool { return retryFailed || retryable(f.Kind) })
+// open reports whether failed fits are to be tried again.
+func (c *fitCounts) open(retryFailed bool) bool {
+	return slices.ContainsFunc(c.failed, func(f Failure) bool { return retryFailed || retryable(f.Kind) })
 }
 
 // each fits the values of a part that have no result. A fit that fails does not stop the others, unless the place is why.
@@ -289,89 +290,45 @@ func (r *runner) one(ctx context.Context, t *task, at pool.Place, label string) 
 	return o, err
 }
 
-// Refit fits a value of a part again, which has the name as a job, on the device that its record names. Runs do not keep the
-// models of parts. The outcome is closed. An error of a name is a [*DirectoryError]; so is that of a result that is another now.
+// Refit fits a value of a part again, whose job has the name, on the device of its record, because runs do not keep such models. The
+// outcome is closed. Errors: a [*DirectoryError] if there is no such result or another one now, and the fit's.
 func Refit(ctx context.Context, r *Directory, name string, o Options) (*fit.Outcome, error) {
-	wrong := func(format string, args ...any) error {
-		return &DirectoryError{Path: r.Dir, Msg: fmt.Sprintf(format, args...)}
+	label := ""
+	i := slices.IndexFunc(r.Jobs, func(j PlannedJob) (found bool) {
+		label, found = strings.CutPrefix(name, j.Whole()+"/")
+		return found && j.Each != nil && slices.Contains(j.Each.Labels, label)
+	})
+	if i < 0 {
+		return nil, &DirectoryError{Path: r.Dir, Msg: fmt.Sprintf("no value of a column each has the job %s; the models of other jobs are in its folder models", name)}
 	}
-	for _, j := range r.Jobs {
-		label, of := strings.CutPrefix(name, j.Whole()+"/")
-		if j.ID == name && j.Each == nil {
-			return nil, wrong("the model of %s is in %s", name, r.Path("models", name))
-		}
-		if !of || j.Each == nil || !slices.Contains(j.Each.Labels, label) {
-			continue
-		}
-		status, err := r.Status(j)
-		if err != nil {
-			return nil, err
-		}
-		before := status.Each[label].Report
-		if before == nil {
-			return nil, wrong("the job %s has no result", name)
-		}
-		p, err := pool.New(ctx, o.pool())
-		if err != nil {
-			return nil, err
-		}
-		defer p.Close()
-		t := &task{demand: newDemand(j)}
-		t.Device = cmp.Or(status.Record.Device(), t.Device)
-		if _, host := p.Found.OnHost(t.Device); !host {
-			p.OpenAccelerators(ctx, func(string) {})
-		}
-		at, err := p.Find(&t.Demand, t.side(p))
-		if err != nil {
-			return nil, err
-		}
-		again := runner{run: r, pool: p, load: newLoader(r.Hashes(), []spec.JobSpec{j.JobSpec}, o.Formats, o.Methods)}
-		out, err := again.one(ctx, t, at, label)
-		if err == nil && math.Abs(out.Report.NLML-before.NLML) > 1e-6*max(1, math.Abs(before.NLML)) {
-			err = wrong("the fit of %s now has the NLML %v and had %v: this is another program or machine than that of the run", name, out.Report.NLML, before.NLML)
-		}
-		return out, err
+	j := r.Jobs[i]
+	status, err := r.Status(j)
+	if err != nil {
+		return nil, err
 	}
-	return nil, wrong("there is no job %s; 'gpfit show %s --format csv' lists them", name, r.Dir)
-}
-
-// side returns the side on which a task has a device.
-func (t *task) side(p *pool.Pool) queue.Side {
-	if p.Sides(&t.Demand)[queue.Cores] != "" {
-		return queue.Cores
+	before := status.Each[label].Report
+	if before == nil {
+		return nil, &DirectoryError{Path: r.Dir, Msg: fmt.Sprintf("the job %s has no result", name)}
 	}
-	return queue.Cards
-}
-
-// finishPart records the outcome of an attempt at a part.
-func (s *scheduler) finishPart(t *task, out outcome) {
-	s.summary.Done += out.part.done - t.part.done
-	s.summary.Here += out.here
-	t.part = out.part
-	t.fitted.Store(0)
-	switch out.state {
-	case rundir.StatePending:
-		s.again(t, out)
-	case rundir.StateFailed:
-		s.fail(t, out.kind, out.err)
-	case rundir.StateDone:
-		if !out.elsewhere {
-			s.pace.add(&t.demand, out.busy.Seconds())
-		}
-		s.endPart(t)
+	p, err := pool.New(ctx, o.pool())
+	if err != nil {
+		return nil, err
 	}
-}
-
-// endPart notes the fits of a part that failed.
-func (s *scheduler) endPart(t *task) {
-	const most = 3
-	failed := t.part.failed
-	s.failedParts[t.job.ID] = failed
-	for _, f := range failed[:min(most, len(failed))] {
-		s.note(fmt.Sprintf("%s failed (%s): %s", f.Job, f.Kind, textform.FirstLine(f.Error)))
+	defer p.Close()
+	t, side := &task{demand: newDemand(j)}, queue.Cores
+	t.Device = cmp.Or(status.Record.Device(), t.Device)
+	if _, host := p.Found.OnHost(t.Device); !host {
+		p.OpenAccelerators(ctx, func(string) {})
+		side = queue.Cards
 	}
-	if more := len(failed) - most; more > 0 {
-		s.note(fmt.Sprintf("%s: %d more failed; 'gpfit show %s' lists them", t.job.ID, more, s.run.Dir))
+	at, err := p.Find(&t.Demand, side)
+	if err != nil {
+		return nil, err
 	}
-	s.load.release(t.job.JobSpec)
+	again := runner{run: r, pool: p, load: newLoader(r.Hashes(), []spec.JobSpec{j.JobSpec}, o.Formats, o.Methods)}
+	out, err := again.one(ctx, t, at, label)
+	if err == nil && math.Abs(out.Report.NLML-before.NLML) > 1e-6*max(1, math.Abs(before.NLML)) {
+		err = &DirectoryError{Path: r.Dir, Msg: fmt.Sprintf("the fit of %s now has the NLML %v and had %v: the program or the machine is another", name, out.Report.NLML, before.NLML)}
+	}
+	return out, err
 }

@@ -119,7 +119,7 @@ func TestEach(t *testing.T) {
 	if d := cmp.Diff(alone["a/b"], string(testcheck.Get(json.Marshal(withoutTimes(o.Report)))(t))); d != "" {
 		t.Error(d)
 	}
-	for name, want := range map[string]string{"shops.rbf.seed-1/gap": "has no result", "shops.rbf.seed-1/a": "there is no job", "alone0.rbf.seed-1": "models/alone0.rbf.seed-1.gpfit"} {
+	for name, want := range map[string]string{"shops.rbf.seed-1/gap": "has no result", "shops.rbf.seed-1/a": "no value of a column each", "alone0.rbf.seed-1": "in its folder models"} {
 		_, err := Refit(t.Context(), r, name, Options{Drivers: onCPU})
 		testcheck.Words(t, testcheck.Fail[*DirectoryError](t, err).Error(), want)
 	}

@@ -46,8 +46,6 @@ type scheduler struct {
 	freed    chan *task
 	summary  Summary
 	failures map[string]Failure
-	// failedParts are the failures of the values of parts that ended, by the job.
-	failedParts map[string][]Failure
 	began       time.Time
 	fatal       error
 	pace        paces
@@ -60,7 +58,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		return nil, err
 	}
 	s := &scheduler{
-		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, failedParts: map[string][]Failure{}, began: time.Now(),
+		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, began: time.Now(),
 		ended: make(chan outcome), freed: make(chan *task),
 	}
 	var jobs []spec.JobSpec
@@ -74,40 +72,34 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 			return nil, err
 		}
 		last := status.Record.Last()
-		var part partOutcome
-		if j.Each != nil {
-			part = outcomeOf(j, status.Each)
-			s.summary.Done += part.done
+		fits := outcomeOf(j, status.Each)
+		if status.State == rundir.StateDone && j.Each == nil {
+			fits = fitCounts{done: 1}
 		}
-		switch {
-		case status.State == rundir.StateDone && j.Each != nil:
-			if part.open(o.RetryFailed) {
+		s.summary.Done += fits.done
+		switch ended := fits; status.State {
+		case rundir.StateDone, rundir.StateFailed:
+			if status.State == rundir.StateFailed {
+				ended.fail(j, last.Kind, last.Error)
+			}
+			if ended.open(o.RetryFailed) {
 				break
 			}
-			s.failedParts[j.ID] = part.failed
-			_ = os.Remove(r.Path("checkpoints", j.ID))
-			continue
-		case status.State == rundir.StateDone:
-			s.summary.Done++
+			for _, f := range ended.failed {
+				s.failures[f.Job] = f
+			}
 			if took := whole(status.Record); took > 0 {
 				d := newDemand(j)
 				s.pace.add(&d, took.Seconds())
 			}
-			// A process that was killed after it wrote the result may have left its checkpoint.
-			_ = os.Remove(r.Path("checkpoints", j.ID))
-			continue
-		case status.State == rundir.StateDamaged:
-			s.note(fmt.Sprintf("%s is done again: %s", j.ID, status.About))
-		case status.State == rundir.StateFailed && !o.RetryFailed && !retryable(last.Kind):
-			if j.Each != nil {
-				part.fail(j, last.Kind, last.Error)
-				s.failedParts[j.ID] = part.failed
-				continue
+			if status.State == rundir.StateDone { // a process that was killed after it wrote the result may have left its checkpoint
+				_ = os.Remove(r.Path("checkpoints", j.ID))
 			}
-			s.failures[j.ID] = Failure{j.ID, last.Kind, last.Error}
 			continue
+		case rundir.StateDamaged:
+			s.note(fmt.Sprintf("%s is done again: %s", j.ID, status.About))
 		}
-		t := &task{demand: newDemand(j), part: part, retryFailed: o.RetryFailed, seen: len(status.Record), known: status.Record.Device()}
+		t := &task{demand: newDemand(j), fits: fits, retryFailed: o.RetryFailed, seen: len(status.Record), known: status.Record.Device()}
 		t.Home = status.Record.Device()
 		t.past = past(status.Record, r.Path("checkpoints", j.ID))
 		s.pending = append(s.pending, t)
@@ -399,14 +391,23 @@ func (s *scheduler) refuse(t *task, cause error) {
 	s.fail(t, kind, cause)
 }
 
+// fail lets the fits of a task fail that have not ended, and ends the task.
 func (s *scheduler) fail(t *task, kind string, cause error) {
-	if t.job.Each != nil {
-		t.part.fail(t.job, kind, cause.Error())
-		s.endPart(t)
-		return
+	t.fits.fail(t.job, kind, cause.Error())
+	s.end(t)
+}
+
+// end takes over the failures of a task that has ended.
+func (s *scheduler) end(t *task) {
+	const most = 3
+	for i, f := range t.fits.failed {
+		if s.failures[f.Job] = f; i < most {
+			s.note(fmt.Sprintf("%s failed (%s): %s", f.Job, f.Kind, textform.FirstLine(f.Error)))
+		}
 	}
-	s.failures[t.job.ID] = Failure{t.job.ID, kind, cause.Error()}
-	s.note(fmt.Sprintf("%s failed (%s): %s", t.job.ID, kind, textform.FirstLine(cause.Error())))
+	if more := len(t.fits.failed) - most; more > 0 {
+		s.note(fmt.Sprintf("%s: %d more failed; 'gpfit show %s' lists them", t.job.ID, more, s.run.Dir))
+	}
 	s.load.release(t.job.JobSpec)
 }
 
@@ -431,21 +432,29 @@ func (s *scheduler) finish(out outcome) {
 		}
 	case out.elsewhere && out.state == "":
 		s.elsewhere = append(s.elsewhere, t)
-	case t.job.Each != nil:
-		s.finishPart(t, out)
-	case out.state == rundir.StateDone:
-		s.summary.Done++
+	default:
+		s.summary.Done += out.fits.done - t.fits.done
+		s.summary.Here += out.here
+		t.fits = out.fits
+		t.fitted.Store(0)
+		s.settle(t, out)
+	}
+}
+
+// settle ends a task, or lets it try again.
+func (s *scheduler) settle(t *task, out outcome) {
+	switch out.state {
+	case rundir.StateDone:
 		if !out.elsewhere {
-			s.summary.Here++
 			if t.past == 0 { // otherwise a part of the job was done before
 				s.pace.add(&t.demand, out.busy.Seconds())
 			}
 			s.rates.Add(t.at.Side(), t.work, out.busy.Seconds())
 		}
-		s.load.release(t.job.JobSpec)
-	case out.state == rundir.StateFailed:
+		s.end(t)
+	case rundir.StateFailed:
 		s.fail(t, out.kind, out.err)
-	case out.state == rundir.StatePending:
+	case rundir.StatePending:
 		s.again(t, out)
 	}
 }
@@ -468,13 +477,14 @@ func (s *scheduler) sum() (Summary, error) {
 	sum := s.summary
 	sum.Wall = time.Since(s.began)
 	for _, t := range s.elsewhere {
-		sum.Elsewhere += len(t.part.left)
+		sum.Elsewhere += len(t.fits.left)
 	}
 	for _, j := range s.run.Jobs {
-		if f, ok := s.failures[j.ID]; ok {
-			sum.Failed = append(sum.Failed, f)
+		for _, label := range j.Labels() {
+			if f, ok := s.failures[j.Name(label)]; ok {
+				sum.Failed = append(sum.Failed, f)
+			}
 		}
-		sum.Failed = append(sum.Failed, s.failedParts[j.ID]...)
 	}
 	switch {
 	case s.fatal != nil:
@@ -497,9 +507,6 @@ func (s *scheduler) tellProgress() {
 	}
 	for t := range s.running {
 		p.Done += int(t.fitted.Load())
-	}
-	for _, failed := range s.failedParts {
-		p.Failed += len(failed)
 	}
 	var oldest *task
 	for t := range s.running {

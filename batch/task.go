@@ -54,8 +54,8 @@ type task struct {
 	began  time.Time
 	status atomic.Pointer[string]
 
-	// part is what had become of the fits of a part before this attempt, which has fitted others. retryFailed does failed ones again.
-	part        partOutcome
+	// fits counts the fits before this attempt, and fitted those of a part in it. retryFailed repeats fits that failed.
+	fits        fitCounts
 	fitted      atomic.Int64
 	retryFailed bool
 }
@@ -81,8 +81,8 @@ type outcome struct {
 	note       string // for the user, if not ""
 	evaluation float64
 	busy       time.Duration
-	part       partOutcome
-	here       int // fits of the part with a result of this attempt
+	fits       fitCounts
+	here       int // fits with a result of this attempt
 }
 
 // runner runs jobs. It is safe for concurrent use.
@@ -97,7 +97,7 @@ type runner struct {
 // attempt claims and runs a job at a place. If the task has a gate, its memory may not be reserved
 // yet. attempt calls computed when the device is free again, before it writes the result.
 func (r *runner) attempt(ctx context.Context, t *task, at pool.Place, computed func()) outcome {
-	out := outcome{task: t}
+	out := outcome{task: t, fits: t.fits}
 	claim, err := r.run.Claim(t.job)
 	if errors.Is(err, rundir.ErrClaimed) {
 		out.elsewhere = true
@@ -112,10 +112,13 @@ func (r *runner) attempt(ctx context.Context, t *task, at pool.Place, computed f
 		out.state, out.elsewhere = state, true
 		last := claim.Record.Last()
 		out.kind, out.err = last.Kind, errors.New(last.Error)
-		if t.job.Each == nil {
-			return out
+		switch {
+		case t.job.Each != nil:
+			out.fits = outcomeOf(t.job, claim.Each)
+		case state == rundir.StateDone:
+			out.fits = fitCounts{done: 1}
 		}
-		if out.part = outcomeOf(t.job, claim.Each); !out.part.open(t.retryFailed) || len(claim.Record) > t.seen {
+		if len(claim.Record) > t.seen || !out.fits.open(t.retryFailed) {
 			return out
 		}
 		out.elsewhere = false
@@ -137,7 +140,7 @@ func (r *runner) attempt(ctx context.Context, t *task, at pool.Place, computed f
 		if t.job.Each != nil {
 			err := r.each(ctx, t, at, claim, log, &out)
 			computed()
-			out.part = outcomeOf(t.job, claim.Each)
+			out.fits = outcomeOf(t.job, claim.Each)
 			return err
 		}
 		report, err = r.compute(ctx, t, at, log, computed)
@@ -158,9 +161,9 @@ func (r *runner) attempt(ctx context.Context, t *task, at pool.Place, computed f
 	switch {
 	case err == nil && t.job.Each != nil:
 		out.state = rundir.StateDone
-		log.Info("done", "results", out.part.done, "failed", len(out.part.failed))
+		log.Info("done", "results", out.fits.done, "failed", len(out.fits.failed))
 	case err == nil:
-		out.state = rundir.StateDone
+		out.state, out.fits, out.here = rundir.StateDone, fitCounts{done: 1}, 1
 		event.Model = "models/" + t.job.ID + ".gpfit"
 		log.Info("done", "nlml", report.NLML, "status", report.Status, "seconds", report.Seconds)
 	case problem.IsCancelled(err) && ctx.Err() != nil:

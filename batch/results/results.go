@@ -89,7 +89,7 @@ func Collect(r *rundir.Run) ([]Row, error) {
 			return nil, err
 		}
 		if j.Each != nil {
-			at := true // the first value without a result is the one that the part is at
+			at := true // the part is at the first value without a result
 			for i, label := range j.Each.Labels {
 				row, verdict := partRow(j, status, i, at)
 				rows, verdicts = append(rows, row), append(verdicts, verdict)

@@ -469,8 +469,8 @@ func checkCollect(t *testing.T, r *rundir.Run) {
 	elements(t, page.String())
 }
 
-// TestManyJobs checks what tables for people show of many jobs: the worst, in little space, with a remark. Each value of a column
-// is a pair of its own, and its verdict is compared with that of no other value.
+// TestManyJobs checks that the tables for people show the worst of many jobs, in little space, with a remark. Pairs and verdicts
+// compare jobs of the same value of a column only.
 func TestManyJobs(t *testing.T) {
 	var all []Row
 	verdicts := []*summary.Verdict{}

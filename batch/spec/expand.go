@@ -47,13 +47,16 @@ type Each struct {
 	Rows   []int    `json:"rows"`
 }
 
-// Fits returns the number of fits of a job.
-func (j JobSpec) Fits() int {
+// Labels returns the values of a part, and "" for the only fit of another job.
+func (j JobSpec) Labels() []string {
 	if j.Each == nil {
-		return 1
+		return []string{""}
 	}
-	return len(j.Each.Labels)
+	return j.Each.Labels
 }
+
+// Fits returns the number of fits of a job.
+func (j JobSpec) Fits() int { return len(j.Labels()) }
 
 // Part returns a job for some values of its column.
 func (j JobSpec) Part(number int, labels []string, rows []int) JobSpec {
@@ -65,16 +68,13 @@ func (j JobSpec) Part(number int, labels []string, rows []int) JobSpec {
 // partMark is between the name of a job and the number of a part.
 const partMark = ".part-"
 
-// partRoom is as long as what the id of a part has besides.
-func (d DataSet) partRoom() string {
-	if d.Each == "" {
-		return ""
+// Name returns the name of a fit, which further values do not change.
+func (j JobSpec) Name(label string) string {
+	if j.Each == nil {
+		return j.ID
 	}
-	return partMark + "000000"
+	return j.Whole() + "/" + label
 }
-
-// Name returns the name of the fit of a value, which a spec with more values does not change.
-func (j JobSpec) Name(label string) string { return j.Whole() + "/" + label }
 
 // Whole returns the id of a job without the number of a part.
 func (j JobSpec) Whole() string {
@@ -145,7 +145,7 @@ func (s *Batch) Expand(dir string, extra Options, formats ...table.Format) ([]Jo
 					if slices.ContainsFunc(s.Exclude, j.matches) {
 						continue
 					}
-					if j.ID = j.id(); len(j.ID)+len(d.partRoom()) > maxID {
+					if j.ID = j.id(); len(j.ID) > maxID || d.Each != "" && len(j.ID) > maxID-len(partMark+"000000") {
 						return nil, s.errorAt(fmt.Sprintf("data[%d]", i), nil, "%s is too long for the name of a file: give data and kernel shorter names", j.ID)
 					}
 					j.Options = s.merged(d, k, j, extra)

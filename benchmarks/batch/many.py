@@ -58,7 +58,7 @@ def results(run):
     folder = os.path.join(run, "jobs")
     for name in os.listdir(folder) if os.path.isdir(folder) else []:
         with open(os.path.join(folder, name), "rb") as f:
-            count += f.read().count(b'{"type":"done","schema_version":2,"job":"sales.rbf.seed-1.part-')
+            count += f.read().count(b'","each":"')
     return count
 
 
@@ -95,8 +95,8 @@ def main():
         Run(folder, gpfit, "batch", spec, "--dry-run").tell("plan")
         whole = Run(folder, gpfit, "batch", spec, "--out", run, "--quiet")
         print(f"{'first result after':40} {first(run, whole.process):8.1f} s")
-        while (done := results(run)) < args.values // 2 and whole.process.poll() is None:
-            time.sleep(1)
+        while results(run) < args.values // 2 and whole.process.poll() is None:
+            time.sleep(args.values / 50_000)
         with open(f"/proc/{whole.process.pid}/status") as f:
             peak = next(line.split()[1] for line in f if line.startswith("VmHWM"))
         print(f"{'most memory until half is done':40} {int(peak) / 1024:8.0f} MiB")
@@ -105,8 +105,8 @@ def main():
         files = [os.path.join(at, name) for at, _, names in os.walk(run) for name in names]
         print(f"{'files of the run':40} {len(files):8}, {sum(os.path.getsize(f) for f in files) >> 20} MiB")
         part = Run(folder, gpfit, "batch", spec, "--out", killed, "--quiet")
-        while (done := results(killed)) < args.values // 2:
-            time.sleep(0.2)
+        while results(killed) < args.values // 2:
+            time.sleep(args.values / 50_000)
         part.process.kill()
         part.wait()
         print(f"{'killed with results':40} {results(killed):8}")

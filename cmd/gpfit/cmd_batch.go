@@ -165,22 +165,13 @@ func takeOver(ctx context.Context, msg *messages.Writer, r *rundir.Run) error {
 	return r.Replace(m, text)
 }
 
-// writeModel fits a job of a run again and writes its model.
-func writeModel(c *cli.Command, r *rundir.Run) error {
-	run, err := launch.New(c)
-	if err != nil {
-		return err
-	}
-	o, err := run.Refit(r, c.Output.Model)
-	if err != nil {
-		return err
-	}
-	return c.Write(c.Output.Out, func(w io.Writer) error { return o.WriteModel(w, false) })
-}
-
 func runShow(c *cli.Command) error {
 	format := c.Output.Format
 	if err := output.CheckTerminal(c.Out, c.Output.Out, output.FileFormat(format)); err != nil {
+		return err
+	}
+	run, err := launch.New(c)
+	if err != nil {
 		return err
 	}
 	r, err := launch.Open(c)
@@ -191,7 +182,7 @@ func runShow(c *cli.Command) error {
 		return err
 	}
 	if c.Output.Model != "" {
-		return writeModel(c, r)
+		return run.WriteModel(r)
 	}
 	rows, err := results.Collect(r)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +25,6 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/device"
-	"gpfit/fit"
 	"gpfit/option"
 )
 
@@ -163,9 +163,13 @@ func Estimates(o *Runner, jobs []rundir.PlannedJob) ([]batch.Estimate, batch.For
 	return batch.Estimates(o.Ctx, jobs, o.run)
 }
 
-// Refit fits a value of a part again, as [batch.Refit].
-func (o *Runner) Refit(r *rundir.Run, name string) (*fit.Outcome, error) {
-	return batch.Refit(o.Ctx, r, name, o.run)
+// WriteModel fits a value of a column each again and writes its model.
+func (o *Runner) WriteModel(r *rundir.Run) error {
+	out, err := batch.Refit(o.Ctx, r, o.Output.Model, o.run)
+	if err != nil {
+		return err
+	}
+	return o.Write(o.Output.Out, func(w io.Writer) error { return out.WriteModel(w, false) })
 }
 
 // Start runs the unfinished jobs and prints the results.
