@@ -203,10 +203,14 @@ func (r *Run) modelFault(record Record) string {
 }
 
 // withoutEvents returns the status of a job of whose record nothing is left, as what says. If the job has a
-// model, there was more.
+// model, or a part a log, there was more.
 func (r *Run) withoutEvents(j PlannedJob, what string) JobStatus {
-	if model := r.Path("models", j.ID); exists(model) {
-		return JobStatus{State: StateDamaged, About: fmt.Sprintf("%s %s, though there is %s", r.inDir(r.Path("jobs", j.ID)), what, r.inDir(model))}
+	left := r.Path("models", j.ID)
+	if j.Each != nil {
+		left = r.Path("logs", j.ID)
+	}
+	if exists(left) {
+		return JobStatus{State: StateDamaged, About: fmt.Sprintf("%s %s, though there is %s", r.inDir(r.Path("jobs", j.ID)), what, r.inDir(left))}
 	}
 	return JobStatus{State: StatePending}
 }
