@@ -57,7 +57,14 @@ func runBatch(c *cli.Command) error {
 			return err
 		}
 	}
-	r, lock, err := openNew(out, run.Shared(), build)
+	open := rundir.Create
+	if run.Shared() {
+		open = rundir.Join
+	}
+	r, lock, err := open(out, build)
+	if errors.Is(err, rundir.ErrExists) {
+		return exit.Usagef("%v: continue with 'gpfit resume %s', or choose another directory with --out", err, out)
+	}
 	if err != nil {
 		return err
 	}
@@ -90,18 +97,6 @@ func showPlan(run *launch.Runner, out string, specified option.Slurm, build func
 		err = run.ShowSubmission(out, specified, m.Jobs)
 	}
 	return errors.Join(err, batch.CheckPlan(m.Jobs))
-}
-
-// openNew creates the run, or joins it if shards share it.
-func openNew(out string, shared bool, build func() (*rundir.Manifest, []byte, error)) (*rundir.Run, *rundir.Lock, error) {
-	if shared {
-		return rundir.Join(out, build)
-	}
-	r, lock, err := rundir.Create(out, build)
-	if errors.Is(err, rundir.ErrExists) {
-		return nil, nil, exit.Usagef("%v: continue with 'gpfit resume %s', or choose another directory with --out", err, out)
-	}
-	return r, lock, err
 }
 
 func runResume(c *cli.Command) error {
