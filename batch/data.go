@@ -2,7 +2,9 @@ package batch
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"gpfit/batch/rundir"
@@ -153,10 +155,11 @@ func (l *loader) read(j spec.JobSpec, into *loaded) error {
 	}
 	into.data, into.table, into.options = o.Data(t), t, o
 	t.X, t.Y = nil, nil
-	if o.Each != "" {
-		return into.group(o.Each, o.DropMissing)
+	if o.Each != "" { // each job tells its own gaps
+		into.data.Warnings = slices.DeleteFunc(into.data.Warnings, func(w string) bool { return strings.HasPrefix(w, "left blank ") })
+		into.groups, err = newGroups(t, o.Each, o.DropMissing)
 	}
-	return nil
+	return err
 }
 
 // values returns the options of a job, whose method must exist and suit the other options.

@@ -102,20 +102,8 @@ func (g *groups) of(d problem.Data, label string) (problem.Data, error) {
 	return d, nil
 }
 
-// group divides the rows of a table that was read.
-func (t *loaded) group(column string, drop bool) (err error) {
-	if t.groups, err = newGroups(t.table, column, drop); err != nil {
-		return err
-	}
-	t.data.Warnings = slices.DeleteFunc(t.data.Warnings, func(w string) bool { return strings.HasPrefix(w, "left blank ") })
-	return nil
-}
-
 // divided returns the jobs, in place of those with a column each their parts. Its error is that of a table, or of a place in the spec.
 func (l *loader) divided(ctx context.Context, s *Spec, jobs []spec.JobSpec) ([]spec.JobSpec, error) {
-	if !slices.ContainsFunc(jobs, func(j spec.JobSpec) bool { return j.Each != nil }) {
-		return jobs, nil
-	}
 	var out []spec.JobSpec
 	for _, j := range jobs {
 		if j.Each == nil {
@@ -180,11 +168,12 @@ func (s *sizer) ofPart(ctx context.Context, j spec.JobSpec) (size jobSize) {
 		}
 		first = cmp.Or(first, size.err)
 	}
-	most := j.Each.Rows[order[0]]
-	if t, err := s.load.table(j); err == nil && most < t.groups.most {
+	t, err := s.load.table(j)
+	if size.n = j.Each.Rows[order[0]]; err == nil && size.n < t.groups.most {
 		first = nil
 	}
-	return jobSize{n: most, d: 1, err: first}
+	size.d, size.err = t.data.D, first
+	return size
 }
 
 // costOf is the relative cost of a fit of n rows.

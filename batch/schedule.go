@@ -46,10 +46,10 @@ type scheduler struct {
 	freed    chan *task
 	summary  Summary
 	failures map[string]Failure
-	began       time.Time
-	fatal       error
-	pace        paces
-	rates       queue.Rates
+	began    time.Time
+	fatal    error
+	pace     paces
+	rates    queue.Rates
 }
 
 func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, error) {
@@ -85,9 +85,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 			if ended.open(o.RetryFailed) {
 				break
 			}
-			for _, f := range ended.failed {
-				s.failures[f.Job] = f
-			}
+			s.addFailures(ended)
 			if took := whole(status.Record); took > 0 {
 				d := newDemand(j)
 				s.pace.add(&d, took.Seconds())
@@ -372,7 +370,8 @@ func (s *scheduler) refuse(t *task, cause error) {
 	kind := kindOf(cause)
 	if s.o.Shared && retryable(kind) {
 		s.note(fmt.Sprintf("%s cannot run on this machine: %s", t.job.ID, textform.FirstLine(cause.Error())))
-		s.failures[t.job.ID] = Failure{t.job.ID, kind, cause.Error()}
+		t.fits.fail(t.job, kind, cause.Error())
+		s.addFailures(t.fits)
 		return
 	}
 	claim, err := s.run.Claim(t.job)
@@ -397,13 +396,18 @@ func (s *scheduler) fail(t *task, kind string, cause error) {
 	s.end(t)
 }
 
+func (s *scheduler) addFailures(fits fitCounts) {
+	for _, f := range fits.failed {
+		s.failures[f.Job] = f
+	}
+}
+
 // end takes over the failures of a task that has ended.
 func (s *scheduler) end(t *task) {
 	const most = 3
-	for i, f := range t.fits.failed {
-		if s.failures[f.Job] = f; i < most {
-			s.note(fmt.Sprintf("%s failed (%s): %s", f.Job, f.Kind, textform.FirstLine(f.Error)))
-		}
+	s.addFailures(t.fits)
+	for _, f := range t.fits.failed[:min(most, len(t.fits.failed))] {
+		s.note(fmt.Sprintf("%s failed (%s): %s", f.Job, f.Kind, textform.FirstLine(f.Error)))
 	}
 	if more := len(t.fits.failed) - most; more > 0 {
 		s.note(fmt.Sprintf("%s: %d more failed; 'gpfit show %s' lists them", t.job.ID, more, s.run.Dir))
