@@ -102,7 +102,7 @@ func (g *groups) of(d problem.Data, label string) (problem.Data, error) {
 	return d, nil
 }
 
-// divided returns the jobs, in place of those with a column each their parts. Its error is that of a table, or of a place in the spec.
+// divided divides the jobs with a column each into parts. An error is in a table, or at a place in the spec.
 func (l *loader) divided(ctx context.Context, s *Spec, jobs []spec.JobSpec) ([]spec.JobSpec, error) {
 	var out []spec.JobSpec
 	for _, j := range jobs {
@@ -179,11 +179,11 @@ func (s *sizer) ofPart(ctx context.Context, j spec.JobSpec) (size jobSize) {
 // costOf is the relative cost of a fit of n rows.
 func costOf(n int) float64 { return (&pool.Demand{Rows: n, Evaluations: 1}).Cost() }
 
-// fitCounts says what has become of the fits of a job: one, or those of a part.
+// fitCounts counts the fits of a job.
 type fitCounts struct {
-	done   int // have a result
+	done   int // fits that have a result
 	failed []Failure
-	left   []string // labels of those that have neither
+	left   []string // the labels of the other fits
 }
 
 // outcomeOf returns what the record of a part says. Another job has a fit that is left.

@@ -54,7 +54,7 @@ type task struct {
 	began  time.Time
 	status atomic.Pointer[string]
 
-	// fits counts the fits before this attempt, and fitted those of a part in it. retryFailed repeats fits that failed.
+	// fits is the state before this attempt, and fitted counts the results of a part in it. retryFailed repeats fits that failed.
 	fits        fitCounts
 	fitted      atomic.Int64
 	retryFailed bool
