@@ -210,6 +210,13 @@ func (c *fitCounts) fail(j PlannedJob, kind, text string) {
 	c.left = nil
 }
 
+// addFailures adds the failures to others, by their jobs.
+func (c *fitCounts) addFailures(to map[string]Failure) {
+	for _, f := range c.failed {
+		to[f.Job] = f
+	}
+}
+
 // open reports whether failed fits are to be tried again.
 func (c *fitCounts) open(retryFailed bool) bool {
 	return slices.ContainsFunc(c.failed, func(f Failure) bool { return retryFailed || retryable(f.Kind) })

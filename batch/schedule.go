@@ -85,7 +85,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 			if ended.open(o.RetryFailed) {
 				break
 			}
-			s.addFailures(ended)
+			ended.addFailures(s.failures)
 			if took := whole(status.Record); took > 0 {
 				d := newDemand(j)
 				s.pace.add(&d, took.Seconds())
@@ -371,7 +371,7 @@ func (s *scheduler) refuse(t *task, cause error) {
 	if s.o.Shared && retryable(kind) {
 		s.note(fmt.Sprintf("%s cannot run on this machine: %s", t.job.ID, textform.FirstLine(cause.Error())))
 		t.fits.fail(t.job, kind, cause.Error())
-		s.addFailures(t.fits)
+		t.fits.addFailures(s.failures)
 		return
 	}
 	claim, err := s.run.Claim(t.job)
@@ -396,16 +396,10 @@ func (s *scheduler) fail(t *task, kind string, cause error) {
 	s.end(t)
 }
 
-func (s *scheduler) addFailures(fits fitCounts) {
-	for _, f := range fits.failed {
-		s.failures[f.Job] = f
-	}
-}
-
 // end takes over the failures of a task that has ended.
 func (s *scheduler) end(t *task) {
 	const most = 3
-	s.addFailures(t.fits)
+	t.fits.addFailures(s.failures)
 	for _, f := range t.fits.failed[:min(most, len(t.fits.failed))] {
 		s.note(fmt.Sprintf("%s failed (%s): %s", f.Job, f.Kind, textform.FirstLine(f.Error)))
 	}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"gpfit/batch/rundir"
@@ -24,12 +23,16 @@ import (
 // names files without their folders, so that it can be passed on.
 func WriteHTML(w io.Writer, r *rundir.Run, rows []Row) error {
 	rows = shortened(rows)
+	few, remark := listed(rows)
 	p := &page.Page{
 		Title: r.Name, Headline: Headline(rows),
 		About: fmt.Sprintf("%d jobs: %s. The run %s was created by %s on %s UTC.", len(rows), StateText(rows), filepath.Base(r.Dir), r.Program, r.Created.UTC().Format(time.DateTime)),
 	}
+	if remark != "" {
+		p.About += " Tables of jobs list " + remark + "."
+	}
 	p.Title = cmp.Or(p.Title, filepath.Base(r.Dir))
-	p.Sections = append(p.Sections, failures(rows, known(r)))
+	p.Sections = append(p.Sections, failures(few, known(r)))
 	if metrics := Metrics(rows); len(metrics) > 0 {
 		standings := Rank(rows, metrics)
 		for _, name := range names(rows, func(r Row) string { return r.Data }) {
@@ -41,7 +44,7 @@ func WriteHTML(w io.Writer, r *rundir.Run, rows []Row) error {
 		}
 		p.Sections = append(p.Sections, pairs(Compare(rows, metrics)))
 	}
-	p.Sections = append(p.Sections, choices(rows), verdicts(rows, known(r)), calibration(rows), parameters(rows), jobs(rows), inputs(r))
+	p.Sections = append(p.Sections, choices(few), verdicts(few, known(r)), calibration(rows), parameters(rows), jobs(few, remark), inputs(r))
 	return p.Write(w)
 }
 
@@ -62,19 +65,11 @@ func bad(r Row) bool {
 	return r.State == string(rundir.StateFailed) || r.State == string(rundir.StateDamaged)
 }
 
-// cut reports whether a table has room for another row, and says in its caption once that it has not.
-func cut(t *fields.Table, job string) bool {
-	if len(t.Rows) == mostJobs && !strings.HasSuffix(t.Caption, "lists") {
-		t.Caption = strings.TrimPrefix(fmt.Sprintf("%s; %d rows, before %s, which gpfit show --format json also lists", t.Caption, mostJobs, job), "; ")
-	}
-	return len(t.Rows) < mostJobs
-}
-
 // failures lists the jobs that failed or are damaged.
 func failures(rows []Row, known []string) page.Section {
 	grid := fields.Table{Heads: append(fields.Words("job", "kind"), fields.Head{Text: "error", Words: true, Wrap: true})}
 	for _, r := range rows {
-		if bad(r) && cut(&grid, r.Job) {
+		if bad(r) {
 			grid.Add(r.Job, cmp.Or(r.Kind, r.State), page.WithoutFolders(r.Error, known...)).Bad = true
 		}
 	}
@@ -177,9 +172,6 @@ func verdicts(rows []Row, known []string) page.Section {
 			section.Points = append(section.Points, page.Remark{Text: r.Job + ": " + r.Verdict + ".", Advice: r.Next})
 		}
 		for _, w := range warnings(&r) {
-			if !cut(&grid, r.Job) {
-				break
-			}
 			grid.Add(r.Job, page.WithoutFolders(w, known...))
 		}
 	}
@@ -194,7 +186,7 @@ func verdicts(rows []Row, known []string) page.Section {
 func choices(rows []Row) page.Section {
 	grid := fields.Table{Heads: append(fields.Words("job", "kernel"), fields.Head{Text: "choice", Words: true, Wrap: true})}
 	for _, r := range rows {
-		if r.Choice != "" && cut(&grid, r.Job) {
+		if r.Choice != "" {
 			grid.Add(r.Job, r.Expression, r.Choice)
 		}
 	}
@@ -230,10 +222,9 @@ func parameters(rows []Row) page.Section {
 }
 
 // jobs lists all jobs, first what says whether to trust them: a narrow screen hides the rest.
-func jobs(rows []Row) page.Section {
-	rows, remark := listed(rows)
+func jobs(rows []Row, caption string) page.Section {
 	t := fields.Of(rows, slices.Concat([]string{"job", "state", "level", "warnings"}, fields.Scores, []string{"nlml", "seconds", "n", "d", "device", "value_evaluations", "gradient_evaluations"})...)
-	t.Caption = remark
+	t.Caption = caption
 	for i := range t.Rows {
 		t.Rows[i].Bad = bad(rows[i])
 	}
