@@ -8,7 +8,7 @@
 // schedule.go decides when a job runs: big jobs run first. Package device/pool decides where: as many
 // jobs side by side as the cores and the planned memory allow. Cores and accelerators share jobs by package device/queue. task.go has the steps of a job:
 // claim → read → fit, with a checkpoint → model → record. Specs and directories are in
-// batch/spec and batch/rundir (aliases.go).
+// batch/spec and batch/rundir (aliases.go). each.go divides a table into many small jobs.
 //
 // Results do not depend on the number of workers. The last bits of a result
 // depend on the number of threads, which is an option of the job.
