@@ -24,6 +24,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"gpfit/batch/rundir"
+	"gpfit/batch/spec"
 	"gpfit/fit/fields"
 	"gpfit/fit/summary"
 	"gpfit/internal/fuzzguard"
@@ -515,5 +516,27 @@ func TestManyJobs(t *testing.T) {
 	testcheck.Do(t, Write(&table, "csv", run(), all))
 	if n := strings.Count(table.String(), "\n"); n != 10001 || !strings.Contains(table.String(), all[1].Job) {
 		t.Errorf("%d lines", n)
+	}
+}
+
+// TestPartRows checks the states of the values of a part without results: the part is at the first of them.
+func TestPartRows(t *testing.T) {
+	j := rundir.PlannedJob{JobSpec: spec.JobSpec{ID: "a.rbf.seed-1.part-12", Each: &spec.Each{Labels: []string{"p", "q", "r"}, Rows: []int{5, 6, 7}}}}
+	for state, want := range map[rundir.State]string{
+		rundir.StateRunning: "done running pending", rundir.StateDied: "done died pending", rundir.StateInterrupted: "done interrupted pending",
+		rundir.StateFailed: "done failed failed", rundir.StateDamaged: "done damaged damaged", rundir.StatePending: "done pending pending",
+	} {
+		status := rundir.JobStatus{State: state, About: "why", Each: map[string]rundir.JobEvent{"p": {Type: rundir.Done, Attempt: 2}}}
+		var got []string
+		for i := range 3 {
+			row, _ := partRow(j, status, i, i == 1)
+			got = append(got, row.State)
+			if row.Job != "a.rbf.seed-1/"+row.Each || row.N != 5+i {
+				t.Errorf("%+v", row)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, want %s", state, got, want)
+		}
 	}
 }

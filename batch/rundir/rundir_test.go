@@ -61,10 +61,13 @@ func TestClaim(t *testing.T) {
 	if _, err := r.Claim(j); !errors.Is(err, ErrClaimed) {
 		t.Errorf("a second claim: %v", err)
 	}
-	if s, _ := r.Status(j); s.State != StateRunning || s.Record.Last().PID != os.Getpid() {
+	if s, _ := r.Status(j); s.State != StateRunning || s.Record.Last().PID != os.Getpid() || !r.Busy(j) {
 		t.Errorf("%+v", s)
 	}
 	c.Release()
+	if r.Busy(j) {
+		t.Error("busy after its release")
+	}
 	if s, _ := r.Status(j); s.State != StateDied || !strings.Contains(s.About, fmt.Sprint("process ", os.Getpid(), " began it at 20")) {
 		t.Errorf("without its process: %s, %s", s.State, s.About)
 	}

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"gpfit/batch/rundir"
+	"gpfit/batch/spec"
 	"gpfit/internal/testcheck"
 	"gpfit/option"
 )
@@ -159,5 +161,12 @@ func TestMemory(t *testing.T) {
 		if got := Memory(Array{Slurm: option.Slurm{CPUs: c.cpus, Gres: c.gres}}, jobs(c.threads...), c.bytes); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
+	}
+	parts := jobs(1, 1) // of a table of 2²² rows and two columns, 32 bytes for each number: ½ GiB
+	for i := range parts {
+		parts[i].ID, parts[i].D, parts[i].Each = fmt.Sprint("a.part-", i), 2, &spec.Each{Rows: []int{1 << 20, 1 << 20}}
+	}
+	if got := Memory(Array{Slurm: option.Slurm{CPUs: 2}}, parts, []int64{0, 0}); got != "1152M" {
+		t.Errorf("parts of a table: %s", got)
 	}
 }
