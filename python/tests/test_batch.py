@@ -44,3 +44,20 @@ def test_mistakes_in_a_spec(spec):
     spec["kernells"] = []
     with pytest.raises(pygpfit.UsageError, match="kernells"):
         pygpfit.batch(spec)
+
+
+def test_a_column_each(tmp_path, monkeypatch):
+    from pygpfit.mlflow import _batch
+
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{shop},{t},{np.sin(t * k):.4f}\n" for k, shop in ((1, "a/b"), (2, "NA")) for t in range(12))
+    (tmp_path / "sales.csv").write_text("shop,t,y\n" + rows, encoding="utf-8")
+    run = pygpfit.batch({"data": [{"path": "sales.csv", "each": "shop"}], "kernels": ["rbf"]}, out="sales.run")
+    results = run.results()
+    assert [(job["job"], job["each"]) for job in results] == [("sales.rbf.seed-1/a/b", "a/b"), ("sales.rbf.seed-1/NA", "NA")]
+    assert run.model("sales.rbf.seed-1/NA").inspect()["nlml"] == results[1]["nlml"]
+    name, logged = _batch(run.path)
+    assert name == "sales.run" and [(one["name"], one["status"], one["params"]["each"]) for one in logged] == [
+        (job["job"], "FINISHED", job["each"]) for job in results
+    ]
+    assert logged[0]["metrics"]["objective"] == [results[0]["nlml"]]
