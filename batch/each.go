@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
@@ -286,45 +290,101 @@ func (r *runner) one(ctx context.Context, t *task, at pool.Place, label string) 
 	return o, err
 }
 
-// Refit fits a value of a part again, whose job has the name, on the device of its record, because runs do not keep such models. The
-// outcome is closed. Errors: a [*DirectoryError] if there is no such result or another one now, and the fit's.
-func Refit(ctx context.Context, r *Directory, name string, o Options) (*fit.Outcome, error) {
-	label := ""
-	i := slices.IndexFunc(r.Jobs, func(j PlannedJob) (found bool) {
-		label, found = strings.CutPrefix(name, j.Whole()+"/")
-		return found && j.Each != nil && slices.Contains(j.Each.Labels, label)
-	})
-	if i < 0 {
-		return nil, &DirectoryError{Path: r.Dir, Msg: fmt.Sprintf("no value of a column each has the job %s; the models of other jobs are in its folder models", name)}
-	}
-	j := r.Jobs[i]
-	status, err := r.Status(j)
-	if err != nil {
-		return nil, err
-	}
-	before := status.Each[label].Report
-	if before == nil {
-		return nil, &DirectoryError{Path: r.Dir, Msg: fmt.Sprintf("the job %s has no result", name)}
-	}
+// WriteModels fits values of parts again, because a run does not keep their models, and writes the models: of the job name to the
+// file path, or for "" of all with a result to the new folder path, under [ModelName]. A fit runs on the device of its record.
+// Errors: a [*DirectoryError] if there is no such result, or if it is another now; and errors of fits and files.
+func WriteModels(ctx context.Context, r *Directory, name, path string, o Options) error {
 	p, err := pool.New(ctx, o.pool())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer p.Close()
-	t, side := &task{demand: newDemand(j)}, queue.Cores
+	if name == "" {
+		if files, _ := os.ReadDir(path); len(files) > 0 {
+			return &DirectoryError{Path: path, Msg: "is not empty: name a new folder for the models"}
+		}
+		if err := os.MkdirAll(path, 0o777); err != nil {
+			return err
+		}
+	}
+	var jobs []spec.JobSpec
+	var work []*task
+	for _, j := range r.Jobs {
+		t := &task{demand: newDemand(j), fits: fitCounts{left: slices.Clone(j.Labels())}}
+		t.fits.left = slices.DeleteFunc(t.fits.left, func(label string) bool { return name != "" && j.Name(label) != name })
+		if j.Each != nil && len(t.fits.left) > 0 {
+			jobs, work = append(jobs, j.JobSpec), append(work, t)
+		}
+	}
+	if work == nil {
+		return &DirectoryError{Path: r.Dir, Msg: fmt.Sprintf("no value of a column each has the job %q; the models of other jobs are in its folder models", name)}
+	}
+	again := runner{run: r, pool: p, load: newLoader(r.Hashes(), jobs, o.Formats, o.Methods)}
+	group, errs, free := sync.WaitGroup{}, make([]error, len(work)), make(chan bool, p.Cores)
+	for i, t := range work {
+		free <- true
+		at, before, err := again.before(ctx, t)
+		if errs[i] = err; err != nil {
+			break
+		}
+		group.Go(func() {
+			errs[i] = again.refit(ctx, t, at, before, name, path)
+			<-free
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// before returns the results of a part and a place for its fits.
+func (r *runner) before(ctx context.Context, t *task) (pool.Place, map[string]rundir.JobEvent, error) {
+	status, err := r.run.Status(t.job)
+	if err != nil {
+		return pool.Place{}, nil, err
+	}
+	side := queue.Cores
 	t.Device = cmp.Or(status.Record.Device(), t.Device)
-	if _, host := p.Found.OnHost(t.Device); !host {
-		p.OpenAccelerators(ctx, func(string) {})
+	if _, host := r.pool.Found.OnHost(t.Device); !host {
+		r.pool.OpenAccelerators(ctx, func(string) {})
 		side = queue.Cards
 	}
-	at, err := p.Find(&t.Demand, side)
-	if err != nil {
-		return nil, err
+	at, err := r.pool.Find(&t.Demand, side)
+	return at, status.Each, err
+}
+
+// refit fits values of a part again and writes their models.
+func (r *runner) refit(ctx context.Context, t *task, at pool.Place, before map[string]rundir.JobEvent, name, path string) error {
+	for _, label := range t.fits.left {
+		job, file, was := t.job.Name(label), path, before[label].Report
+		switch {
+		case was == nil && name == "":
+			continue
+		case was == nil:
+			return &DirectoryError{Path: r.run.Dir, Msg: fmt.Sprintf("the job %s has no result", job)}
+		case name == "":
+			file = filepath.Join(path, ModelName(job))
+		}
+		o, err := r.one(ctx, t, at, label)
+		if err == nil && math.Abs(o.Report.NLML-was.NLML) > 1e-6*max(1, math.Abs(was.NLML)) {
+			err = &DirectoryError{Path: r.run.Dir, Msg: fmt.Sprintf("the fit of %s now has the NLML %v and had %v: the program or the machine is another", job, o.Report.NLML, was.NLML)}
+		}
+		if err == nil {
+			err = o.SaveModel(file, false)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	again := runner{run: r, pool: p, load: newLoader(r.Hashes(), []spec.JobSpec{j.JobSpec}, o.Formats, o.Methods)}
-	out, err := again.one(ctx, t, at, label)
-	if err == nil && math.Abs(out.Report.NLML-before.NLML) > 1e-6*max(1, math.Abs(before.NLML)) {
-		err = &DirectoryError{Path: r.Dir, Msg: fmt.Sprintf("the fit of %s now has the NLML %v and had %v: the program or the machine is another", name, out.Report.NLML, before.NLML)}
+	return nil
+}
+
+// ModelName returns the name of the file of the model of a job in a folder of them: the job's name as in a URL, where a long one ends
+// with a part of its SHA-256.
+func ModelName(job string) string {
+	const most = 200
+	name := url.PathEscape(job)
+	if len(name) > most {
+		name = name[:most] + "-" + rundir.SHA256([]byte(job))[:12]
 	}
-	return out, err
+	return name + ".gpfit"
 }

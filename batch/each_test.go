@@ -15,6 +15,7 @@ import (
 
 	"gpfit/batch/rundir"
 	"gpfit/fit/summary"
+	"gpfit/gp"
 	"gpfit/internal/testcheck"
 )
 
@@ -115,12 +116,28 @@ func TestEach(t *testing.T) {
 			t.Errorf("again: %v: %+v", err, sum)
 		}
 	}
-	o := testcheck.Get(Refit(t.Context(), r, "shops.rbf.seed-1/a/b", Options{Drivers: onCPU}))(t)
-	if d := cmp.Diff(alone["a/b"], string(testcheck.Get(json.Marshal(withoutTimes(o.Report)))(t))); d != "" {
-		t.Error(d)
+	dir := t.TempDir()
+	testcheck.Do(t, WriteModels(t.Context(), r, "shops.rbf.seed-1/a/b", filepath.Join(dir, "ab"), Options{Drivers: onCPU}), WriteModels(t.Context(), r, "", filepath.Join(dir, "all"), Options{Drivers: onCPU}))
+	if files := testcheck.Get(os.ReadDir(filepath.Join(dir, "all")))(t); len(files) != 2*len(oddNames)-3 {
+		t.Errorf("%d models", len(files))
 	}
-	for name, want := range map[string]string{"shops.rbf.seed-1/gap": "has no result", "shops.rbf.seed-1/a": "no value of a column each", "alone0.rbf.seed-1": "in its folder models"} {
-		_, err := Refit(t.Context(), r, name, Options{Drivers: onCPU})
+	for _, j := range whole.Jobs {
+		for label, e := range testcheck.Get(r.Status(j))(t).Each {
+			if e.Report == nil {
+				continue
+			}
+			m := testcheck.Get(gp.Load(filepath.Join(dir, "all", ModelName(j.Name(label)))))(t)
+			record := testcheck.Get(summary.ReadRecord(m.Record))(t)
+			if d := cmp.Diff(withoutTimes(*e.Report), withoutTimes(*record.Report)); d != "" {
+				t.Errorf("%s: %s", label, d)
+			}
+		}
+	}
+	if one, all := testcheck.Get(gp.Load(filepath.Join(dir, "ab")))(t), testcheck.Get(gp.Load(filepath.Join(dir, "all", "shops.rbf.seed-1%2Fa%2Fb.gpfit")))(t); !slices.Equal(one.Alpha, all.Alpha) {
+		t.Errorf("%v, %v", one.Alpha, all.Alpha)
+	}
+	for name, want := range map[string]string{"shops.rbf.seed-1/gap": "has no result", "shops.rbf.seed-1/a": "no value of a column each", "alone0.rbf.seed-1": "in its folder models", "": "not empty"} {
+		err := WriteModels(t.Context(), r, name, filepath.Join(dir, "all"), Options{Drivers: onCPU})
 		testcheck.Words(t, testcheck.Fail[*DirectoryError](t, err).Error(), want)
 	}
 }

@@ -176,8 +176,8 @@ func runShow(c *cli.Command) error {
 	if err := launch.CheckOutput(c.Output.Out, c.Output.Force, r); err != nil {
 		return err
 	}
-	if c.Output.Model != "" {
-		return run.WriteModel(r)
+	if c.Output.Model+c.Output.Models != "" {
+		return run.WriteModels(r)
 	}
 	rows, err := results.Collect(r)
 	if err != nil {

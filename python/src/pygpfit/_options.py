@@ -576,6 +576,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "quiet": ("true or false", False),
     },
     "show": {
+        "models": ("file", None),
         "out": ("file", None),
         "format": ("word", "table"),
         "model": ("text", None),
@@ -1386,6 +1387,7 @@ class ResumeOptions(TypedDict, total=False):
 class ShowOptions(TypedDict, total=False):
     """The options of gpfit show. docs/options.md describes them."""
 
+    models: str | os.PathLike[str] | None
     out: str | os.PathLike[str] | None
     format: Literal["table", "json", "csv", "parquet"] | None
     model: str | int | None

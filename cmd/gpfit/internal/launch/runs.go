@@ -2,11 +2,11 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -163,13 +163,9 @@ func Estimates(o *Runner, jobs []rundir.PlannedJob) ([]batch.Estimate, batch.For
 	return batch.Estimates(o.Ctx, jobs, o.run)
 }
 
-// WriteModel fits a value of a column each again and writes its model.
-func (o *Runner) WriteModel(r *rundir.Run) error {
-	out, err := batch.Refit(o.Ctx, r, o.Output.Model, o.run)
-	if err != nil {
-		return err
-	}
-	return o.Write(o.Output.Out, func(w io.Writer) error { return out.WriteModel(w, false) })
+// WriteModels writes models of values of a column each, as [batch.WriteModels].
+func (o *Runner) WriteModels(r *rundir.Run) error {
+	return batch.WriteModels(o.Ctx, r, o.Output.Model, cmp.Or(o.Output.Models, o.Output.Out), o.run)
 }
 
 // Start runs the unfinished jobs and prints the results.
