@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"os"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ type array struct {
 	rows, cols int
 	fortran    bool // stored column by column
 	size       int  // bytes of an element
+	whole      bool // of integers
 	decode     func([]byte) float64
 	r          io.Reader   // from the first element on
 	at         io.ReaderAt // the elements, for fortran
@@ -64,6 +66,7 @@ func openArray(r io.Reader, size int64) (*array, error) {
 	if a.size, a.decode = elementType(h.Descr.Type); a.decode == nil {
 		return nil, fmt.Errorf("the elements have type %s; gpfit reads only real numbers", quote(h.Descr.Type))
 	}
+	a.whole = strings.ContainsAny(h.Descr.Type, "iu")
 	if a.cols > maxColumns {
 		return nil, fmt.Errorf("the array has %d columns; gpfit reads at most %d", a.cols, maxColumns)
 	}
@@ -118,8 +121,7 @@ func parseHeader(header []byte) (h npy.Header, err error) {
 }
 
 // elementType returns the size of an element of NumPy's type descr and a function
-// that converts one to a number. It rounds integers beyond 2⁵³, as parsing them from
-// text would. decode is nil if the type is not a real number.
+// that converts one to a number, a whole number that float64 does not hold to an infinite one. decode is nil if the type is not a real number.
 func elementType(descr string) (size int, decode func([]byte) float64) {
 	var order binary.ByteOrder = binary.LittleEndian
 	kind := strings.TrimLeft(descr, "<=|")
@@ -131,8 +133,10 @@ func elementType(descr string) (size int, decode func([]byte) float64) {
 		return 8, func(b []byte) float64 { return math.Float64frombits(order.Uint64(b)) }
 	case "f4":
 		return 4, func(b []byte) float64 { return float64(math.Float32frombits(order.Uint32(b))) }
+	case "f2":
+		return 2, func(b []byte) float64 { return half(order.Uint16(b)) }
 	case "i8":
-		return 8, func(b []byte) float64 { return float64(int64(order.Uint64(b))) }
+		return 8, func(b []byte) float64 { return unrounded(int64(order.Uint64(b))) }
 	case "i4":
 		return 4, func(b []byte) float64 { return float64(int32(order.Uint32(b))) }
 	case "i2":
@@ -140,7 +144,7 @@ func elementType(descr string) (size int, decode func([]byte) float64) {
 	case "i1":
 		return 1, func(b []byte) float64 { return float64(int8(b[0])) }
 	case "u8":
-		return 8, func(b []byte) float64 { return float64(order.Uint64(b)) }
+		return 8, func(b []byte) float64 { return unrounded(order.Uint64(b)) }
 	case "u4":
 		return 4, func(b []byte) float64 { return float64(order.Uint32(b)) }
 	case "u2":
@@ -149,6 +153,33 @@ func elementType(descr string) (size int, decode func([]byte) float64) {
 		return 1, func(b []byte) float64 { return float64(b[0]) }
 	}
 	return 0, nil
+}
+
+// unrounded returns a whole number, an infinite one if it would be rounded.
+func unrounded[T int64 | uint64](n T) float64 {
+	v := float64(n)
+	if math.Abs(v) < 1<<53 {
+		return v
+	}
+	if exact, _ := big.NewFloat(v).Int(nil); exact.String() == fmt.Sprint(n) {
+		return v
+	}
+	return math.Inf(1)
+}
+
+// half returns a number of 16 bits: a sign, five bits of the exponent and ten of the fraction (IEEE 754-2019, binary16).
+func half(bits uint16) float64 {
+	sign, exponent, fraction := 1-2*float64(bits>>15), int(bits>>10&31), float64(bits&1023)
+	switch exponent {
+	case 0:
+		return sign * math.Ldexp(fraction, -24)
+	case 31:
+		if fraction > 0 {
+			return math.NaN()
+		}
+		return sign * math.Inf(1)
+	}
+	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
 // load reads n rows from row start on. They must follow the rows loaded last.
@@ -188,6 +219,9 @@ func (a *array) fill(r io.Reader, dst []float64) error {
 	}
 	for i := range dst {
 		dst[i] = a.decode(raw[i*a.size:])
+		if a.whole && math.IsInf(dst[i], 0) {
+			return errors.New("it has whole numbers of more digits than a 64-bit float; store such names as texts, or leave them out")
+		}
 	}
 	return nil
 }

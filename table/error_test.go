@@ -124,8 +124,7 @@ var errorCases = []struct {
 
 	// No text.
 	{name: "zero byte", text: "a,b\n1,2\n1,\x00\n", want: "T:3: contains a zero byte: this is binary data, not text; of UTF-16 text without a byte order mark, option encoding says utf-16le or utf-16be"},
-	{name: "zip", text: "PK\x03\x04\x00\x00", want: "T: this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
-	{name: "zstd", text: "\x28\xb5\x2f\xfd....", want: "T: this is zstd-compressed; only gzip is read directly"},
+	{name: "zip", text: "PK\x03\x04\x00\x00", want: "T: this is a zip archive (Excel workbooks are, too), not text; give an archive of one table by name, or export the workbook as CSV"},
 	{name: "NumPy", text: "\x93NUMPY\x01\x00", want: "T: this is a NumPy file, not text; give such a file by name and uncompressed"},
 
 	// Uses of columns.

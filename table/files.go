@@ -77,7 +77,7 @@ func Files(path string) ([]string, error) {
 
 // lacking is the opener for a format that Options.Formats lacks.
 func lacking(article, name, magic string) opener {
-	return opener{name, magic, func(_ *os.File, path string) (source, error) {
+	return opener{name, []string{magic}, func(_ *os.File, path string) (source, error) {
 		return nil, &Error{Source: path, Msg: "this is " + article + " " + name + " file, and Options.Formats has no reader for it"}
 	}}
 }
@@ -88,7 +88,7 @@ func openOne(path string, opts Options) (in source, format string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	chosen := opener{"text", "", func(f *os.File, path string) (source, error) { return openRows(f, f, path, opts) }}
+	chosen := opener{"text", []string{""}, func(f *os.File, path string) (source, error) { return openRows(f, f, path, opts) }}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		begin := make([]byte, 8)
 		n, _ := f.ReadAt(begin, 0)
@@ -97,9 +97,11 @@ func openOne(path string, opts Options) (in source, format string, err error) {
 			formats = append(formats, format.opener())
 		}
 		formats = append(formats,
-			opener{"NumPy", npyMagic, openNPY}, opener{"NumPy archive", zipMagic, openNPZ},
+			opener{"NumPy", []string{npyMagic}, openNPY}, opener{"zip archive", []string{zipMagic}, func(f *os.File, path string) (source, error) { return openZip(f, path, opts) }},
 			lacking("a", "Parquet", parquetMagic), lacking("an", "Arrow", arrowMagic), chosen)
-		i := slices.IndexFunc(formats, func(o opener) bool { return bytes.HasPrefix(begin[:n], []byte(o.magic)) })
+		i := slices.IndexFunc(formats, func(o opener) bool {
+			return slices.ContainsFunc(o.magics, func(m string) bool { return bytes.HasPrefix(begin[:n], []byte(m)) })
+		})
 		chosen = formats[i]
 	}
 	if in, err = chosen.open(f, path); err != nil {

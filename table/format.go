@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -27,13 +28,14 @@ type formatted struct {
 
 // opener opens the files of a format, which it recognizes by their first bytes.
 type opener struct {
-	name, magic string
-	open        func(f *os.File, path string) (source, error)
+	name   string
+	magics []string
+	open   func(f *os.File, path string) (source, error)
 }
 
 // opener is the opener of a format of another package.
 func (format Format) opener() opener {
-	return opener{format.Name, format.Magic, func(f *os.File, path string) (source, error) {
+	return opener{format.Name, format.Magics, func(f *os.File, path string) (source, error) {
 		var rows FormatRows
 		if err := Guard(path, format.Name, func() (err error) {
 			rows, err = format.Open(f, path)
@@ -49,10 +51,14 @@ func (format Format) opener() opener {
 			if !utf8.ValidString(name) {
 				return nil, &Error{Source: path, Column: len(in.names) + 1, Msg: "the name of the column: " + notUTF8([]byte(name)) + ": write the file again with names in UTF-8"}
 			}
-			in.names, in.aside = append(in.names, name), append(in.aside, pandasIndex.MatchString(name))
+			index := c.Index || pandasIndex.MatchString(name)
+			in.names, in.aside = append(in.names, name), append(in.aside, index)
 			in.kinds = append(in.kinds, cmp.Or(c.Kind, feature.Number))
-			if pandasIndex.MatchString(name) {
+			if index {
 				in.warn = append(in.warn, "column "+quote(name)+" is the index of a pandas table; it is an input only if you name it")
+			}
+			if c.Note != "" {
+				in.warn = append(in.warn, "column "+quote(name)+" "+c.Note)
 			}
 		}
 		return in, nil
@@ -95,13 +101,28 @@ func (in *formatted) kind(c int) feature.ColumnKind { return in.kinds[c] }
 
 func (in *formatted) number(c int) (float64, bool) {
 	v := in.rows.Number(in.used[c])
-	return v, v-v == 0
+	return v, v-v == 0 && in.merged(c, v) == ""
+}
+
+// merged returns the digits of a whole number v that float64 does not hold, "" for others.
+func (in *formatted) merged(c int, v float64) string {
+	if math.Abs(v) < 1<<53 {
+		return ""
+	}
+	t, ok := in.rows.(Texter)
+	if !ok {
+		return ""
+	}
+	if text := t.Text(in.used[c]); merges(v, []byte(text)) {
+		return text
+	}
+	return ""
 }
 
 func (in *formatted) label(c int) string {
 	if kind := in.kinds[c]; kind == feature.Number || kind == feature.Boolean {
 		if v := in.rows.Number(in.used[c]); v == v {
-			return strconv.FormatFloat(v, 'g', -1, 64)
+			return cmp.Or(in.merged(c, v), strconv.FormatFloat(v, 'g', -1, 64))
 		}
 	}
 	return in.rows.Label(in.used[c])
@@ -121,7 +142,11 @@ func (in *formatted) badCell(c int) *Error {
 	case in.rows.Null(in.used[c]):
 		return in.errorAt(c, "missing value: null")
 	case kind == feature.Number || kind == feature.Boolean:
-		return in.errorAt(c, fmt.Sprintf("not a finite number: %v", in.rows.Number(in.used[c])))
+		v := in.rows.Number(in.used[c])
+		if text := in.merged(c, v); text != "" {
+			return in.errorAt(c, tooManyDigits(text))
+		}
+		return in.errorAt(c, fmt.Sprintf("not a finite number: %v", v))
 	}
 	return in.errorAt(c, "empty cell")
 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// openNPZ opens an archive of NumPy arrays. The table is the only array; or X with y as its last
+// openZip opens an archive of one text, or of NumPy arrays. The table is the only array; or X with y as its last
 // column, and other arrays of one dimension and as many rows as columns that are used if selected;
 // or the arrays of one dimension as its columns.
-func openNPZ(f *os.File, path string) (source, error) {
+func openZip(f *os.File, path string, opts Options) (source, error) {
 	fail := func(format string, args ...any) (source, error) {
 		return nil, &Error{Source: path, Msg: fmt.Sprintf(format, args...)}
 	}
@@ -23,6 +23,13 @@ func openNPZ(f *os.File, path string) (source, error) {
 	z, err := zip.NewReader(f, info.Size())
 	if err != nil {
 		return fail("the zip archive cannot be read: %v", err)
+	}
+	if len(z.File) == 1 && !strings.HasSuffix(z.File[0].Name, ".npy") {
+		r, err := z.File[0].Open()
+		if err != nil {
+			return fail("%s: %v", quote(z.File[0].Name), err)
+		}
+		return openMember(r, z.File[0].UncompressedSize64, f, path, opts)
 	}
 	var all []*array
 	var unread []string
@@ -52,6 +59,27 @@ func openNPZ(f *os.File, path string) (source, error) {
 	in.files = append(closers, f)
 	return in, nil
 }
+
+// member is a text of a size in an archive.
+type member struct {
+	source
+	read    *counter
+	size    uint64
+	archive *os.File
+}
+
+func openMember(r io.Reader, size uint64, archive *os.File, path string, opts Options) (source, error) {
+	read := &counter{r: r}
+	in, err := openRows(read, nil, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &member{in, read, size, archive}, nil
+}
+
+func (m *member) progress() float64 { return float64(m.read.n) / float64(max(m.size, 1)) }
+
+func (m *member) close() error { return m.archive.Close() }
 
 // openEntry opens one array of an archive of size bytes.
 func openEntry(entry *zip.File, size int64) (*array, io.Closer, error) {

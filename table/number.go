@@ -12,12 +12,34 @@ import (
 // floats, underscores and words such as Inf. It reports whether b is a finite number. It
 // does not allocate.
 func parseNumber(b []byte) (float64, bool) {
+	v, ok := numeral(b)
+	return v, ok && !merges(v, b)
+}
+
+// numeral is parseNumber for numbers that float64 may round.
+func numeral(b []byte) (float64, bool) {
 	if !decimalDigits(b) {
 		return 0, false
 	}
 	// The conversion stays on the stack, because ParseFloat copies the text of its errors.
 	v, err := strconv.ParseFloat(string(b), 64)
 	return v, err == nil
+}
+
+// merges reports whether a number v is written as a whole number of more than 15 digits, which float64 does not hold: the name of a
+// thing, such as an account, whose neighbours would get the same number.
+func merges(v float64, b []byte) bool {
+	if math.Abs(v) < 1<<53 {
+		return false
+	}
+	digits := bytes.TrimLeft(b, "+-0")
+	const sure = 15
+	return len(bytes.Trim(digits, "0123456789")) == 0 && len(bytes.TrimRight(digits, "0")) > sure && string(digits) != strconv.FormatFloat(math.Abs(v), 'f', 0, 64)
+}
+
+// tooManyDigits is the error of such a number.
+func tooManyDigits(text string) string {
+	return "the whole number " + text + " has more digits than a 64-bit float holds: option exclude leaves out a column that only names things"
 }
 
 // decimalDigits reports whether b consists only of characters of decimal numbers.
@@ -64,7 +86,7 @@ func isMissing(b []byte) bool {
 // looksLikeData reports whether a cell of the first row shows that the row is not a
 // header: a number, even one out of range, or a missing value.
 func looksLikeData(b []byte) bool {
-	if _, ok := parseNumber(b); ok {
+	if _, ok := numeral(b); ok {
 		return true
 	}
 	return overflows(b) || isMissing(b) || infiniteWords[string(bytes.ToLower(b))] || isSpreadsheetError(b)
@@ -75,6 +97,9 @@ func whyNotNumber(b []byte) string {
 	s := string(b)
 	if s == "" {
 		return "empty cell"
+	}
+	if _, ok := numeral(b); ok {
+		return tooManyDigits(s)
 	}
 	if overflows(b) {
 		return "number too large for a 64-bit float: " + quote(s)

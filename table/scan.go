@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/flate"
-	"compress/gzip"
 	"errors"
 	"io"
 	"os"
@@ -27,8 +25,8 @@ type scanner struct {
 	in     *bufio.Reader
 	raw    counter  // the input of in before decompression
 	file   *os.File // the input of raw if the scanner must close it; else nil
-	gzip   bool
-	sep    byte // 0: runs of blanks and tabs
+	packed string   // how the input is compressed, "" if it is not
+	sep    byte     // 0: runs of blanks and tabs
 	// decoded is the encoding from which in reads the text, "" for UTF-8.
 	decoded string
 
@@ -378,13 +376,12 @@ func isMargin(c byte) bool { return isSpace(c) || c == '\n' || c == '\r' }
 // readError adds a place to an error of the reader.
 func (s *scanner) readError(err error) error {
 	e := &Error{Source: s.source, Line: s.line + 1, Msg: "cannot be read: " + err.Error(), Err: err}
-	var corrupt flate.CorruptInputError
 	switch {
-	case !s.gzip:
+	case s.packed == "":
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		e.Msg = "the gzip data is cut short"
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
-		e.Msg = "the gzip data is damaged: " + err.Error()
+		e.Msg = "the " + s.packed + " data is cut short"
+	default:
+		e.Msg = "the " + s.packed + " data is damaged: " + err.Error()
 	}
 	return e
 }
@@ -426,7 +423,7 @@ func (s *scanner) progress() float64 {
 		return 0
 	}
 	read := s.raw.n
-	if !s.gzip && s.decoded == "" {
+	if s.packed == "" && s.decoded == "" {
 		read -= int64(s.in.Buffered())
 	}
 	return float64(read) / float64(info.Size())

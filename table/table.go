@@ -214,8 +214,8 @@ type Table struct {
 type Format struct {
 	// Name is the name of the format in messages.
 	Name string
-	// Magic is the beginning of every file of the format, at most eight bytes.
-	Magic string
+	// Magics are the beginnings of files of the format, of at most eight bytes each.
+	Magics []string
 	// Open reads the part of f before the rows. The rows then own f; after an error,
 	// the caller still does. Errors in the content are of type [*Error].
 	Open func(f *os.File, path string) (FormatRows, error)
@@ -254,10 +254,12 @@ type Texter interface{ Text(c int) string }
 
 // FormatColumn is a column of a [FormatRows].
 type FormatColumn struct {
-	// Name is the name of the column. A column with the name of an index of pandas is used
-	// only if it is selected.
 	Name string
 	// Kind is the kind of the values by their type; empty means numbers. Texts are of the
 	// kind Category. Labels of dates and times of day are in the forms of package feature.
 	Kind feature.ColumnKind
+	// Index says that a program stored the index of a table as the column, which is used only if it is selected.
+	Index bool
+	// Note is a warning about the column, "" for none.
+	Note string
 }

@@ -209,7 +209,7 @@ func TestReadManyRows(t *testing.T) {
 // TestParseNumber checks which of the numbers that strconv knows are numbers of tables.
 func TestParseNumber(t *testing.T) {
 	for s, want := range map[string]float64{
-		"0.": 0, ".5": 0.5, "5.": 5, "-5.": -5, "+1": 1, "1e5": 1e5, "1E-2": 0.01, "00000000000000000001": 1, "9007199254740993": 1 << 53,
+		"0.": 0, ".5": 0.5, "5.": 5, "-5.": -5, "+1": 1, "1e5": 1e5, "1E-2": 0.01, "00000000000000000001": 1, "9007199254740992": 1 << 53, "-123456789012345000000": -123456789012345000000, "9007199254740993.0": 1 << 53,
 		"900719925474099.3": 900719925474099.3, "1.7976931348623157e308": math.MaxFloat64, "4.9e-324": math.SmallestNonzeroFloat64, "1e-400": 0,
 	} {
 		if got, ok := parseNumber([]byte(s)); !ok || got != want {
@@ -221,6 +221,7 @@ func TestParseNumber(t *testing.T) {
 	}
 	for _, s := range []string{
 		"", "+", "-", ".", "+.", "-.", "..", "1.2.3", "1-", "1e", "+-1", "--1", "1,5", "1 ", "1e309", // no finite numbers
+		"9007199254740993", "-0009007199254740993", "123456789012345678901", // would be other whole numbers
 		"0x1p3", "1_000", "Inf", "-infinity", "NaN", // only strconv knows these
 	} {
 		if got, ok := parseNumber([]byte(s)); ok {

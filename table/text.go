@@ -3,11 +3,14 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"compress/bzip2"
 	"compress/gzip"
 	"errors"
 	"io"
 	"os"
+	"regexp"
 
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/transform"
 )
 
@@ -37,31 +40,45 @@ func openFile(path string) (*os.File, error) {
 
 // foreign holds the first bytes of files that are not text, with the error for each.
 var foreign = []struct{ magic, msg string }{
-	{zipMagic, "this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
-	{"\x28\xb5\x2f\xfd", "this is zstd-compressed; only gzip is read directly"},
-	{"\xfd7zXZ\x00", "this is xz-compressed; only gzip is read directly"},
+	{zipMagic, "this is a zip archive (Excel workbooks are, too), not text; give an archive of one table by name, or export the workbook as CSV"},
+	{"\xfd7zXZ\x00", "this is xz-compressed: xz -dc prints the text, which gpfit reads as the table -"},
 	{parquetMagic, "this is a Parquet file, not text; give such a file by name and uncompressed"},
 	{arrowMagic, "this is an Arrow file, not text; give such a file by name and uncompressed"},
 	{"FEA1", "this is a Feather file of version 1; write version 2, which is an Arrow file"},
-	{"\xff\xff\xff\xff", "this looks like an Arrow stream; write an Arrow file (Feather) instead"},
+	{"\xff\xff\xff\xff", "this looks like an Arrow stream, not text; give such a file by name and uncompressed"},
 	{npyMagic, "this is a NumPy file, not text; give such a file by name and uncompressed"},
 	{"\x89HDF\r\n", "this is an HDF5 file, not text"},
 	{"\xff\xfe\x00\x00", "this is UTF-32 text; save it as UTF-8"},
 	{"\x00\x00\xfe\xff", "this is UTF-32 text; save it as UTF-8"},
 }
 
-// newScanner prepares r for reading records: it unpacks gzip if r's first bytes
-// identify it, decodes text that is not UTF-8, and guesses the separator.
+// unpack returns the form and the reader of a compressed text by its first bytes, "" if it is not compressed.
+func unpack(in *bufio.Reader) (form string, text io.Reader, err error) {
+	head, _ := in.Peek(10)
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		text, err = gzip.NewReader(in)
+		return "gzip", text, err
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		text, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxRecord))
+		return "zstd", text, err
+	case len(head) == 10 && bytes.HasPrefix(head, []byte("BZh")) && bytes.HasSuffix(head, []byte("1AY&SY")):
+		return "bzip2", bzip2.NewReader(in), nil
+	}
+	return "", in, nil
+}
+
+// newScanner prepares r for reading records: it unpacks compressed text, decodes text that is not UTF-8, and finds or guesses the
+// separator.
 func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 	s := &scanner{source: source, raw: counter{r: r}}
 	s.in = bufio.NewReaderSize(&sticky{r: &s.raw}, bufferSize)
-	if head, _ := s.in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		s.gzip = true
-		z, err := gzip.NewReader(s.in)
-		if err != nil {
-			return nil, s.readError(err)
-		}
-		s.in = bufio.NewReaderSize(&sticky{r: z}, bufferSize)
+	packed, text, err := unpack(s.in)
+	if s.packed = packed; err != nil {
+		return nil, s.readError(err)
+	}
+	if packed != "" {
+		s.in = bufio.NewReaderSize(&sticky{r: text}, bufferSize)
 	}
 	head, _ := s.in.Peek(bufferSize)
 	for _, f := range foreign {
@@ -75,15 +92,23 @@ func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 	if s.decoded = name; decoder != nil {
 		s.in = bufio.NewReaderSize(&sticky{r: transform.NewReader(s.in, decoder)}, bufferSize)
 	}
-	head, err := s.in.Peek(bufferSize)
+	head, err = s.in.Peek(bufferSize)
 	if bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
 		s.in, s.returns = bufio.NewReaderSize(&sticky{r: carriageReturns{s.in}}, bufferSize), true
 		head, err = s.in.Peek(bufferSize)
 	}
 	// ReadSlice returns Peek's errors again, because the reader is sticky.
+	if line := namedSeparator.Find(head); line != nil {
+		s.sep, s.line = line[len("sep=")], 1
+		_, _ = s.in.Discard(len(line)) // it is in the buffer
+		return s, nil
+	}
 	s.sep = guessSeparator(head, err != nil, opts.Decimal == ",")
 	return s, nil
 }
+
+// namedSeparator matches the line by which Excel names the separator of a file.
+var namedSeparator = regexp.MustCompile(`^(?i:sep)=[,;|\t]\r?\n`)
 
 // carriageReturns reads text whose lines end in carriage returns, with line feeds in their place.
 type carriageReturns struct{ r io.Reader }

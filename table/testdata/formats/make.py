@@ -116,3 +116,27 @@ arrow("types.arrow", pa.table({
 arrow("empty.arrow", plain.slice(0, 0))
 frame.index = list("abcdefghijklmn")
 arrow("index.arrow", pa.Table.from_pandas(frame))
+
+# What programs write besides: durations of all units, streams, timestamps of 96 bits, decimals in bytes, an index with a name, names of
+# more digits than a float, numbers of 16 bits. Numbers of s seconds, and the targets y, are those of span.csv.
+seconds = np.array([0, 1, -90, 86400, 3, 7, 12345, 60])
+np.savetxt(at("span.csv"), np.column_stack([seconds, np.arange(8)]), fmt="%d", delimiter=",", header="s,y", comments="")
+for unit in ["s", "ms", "us", "ns"]:
+    span = pd.DataFrame({"s": seconds.astype("timedelta64[s]").astype("timedelta64[%s]" % unit), "y": np.arange(8)})
+    span.to_parquet(at("span_%s.parquet" % unit))
+    span.to_feather(at("span_%s.feather" % unit))
+decimals = pa.table({"s": pa.array([decimal.Decimal(int(v)) for v in seconds], pa.decimal128(30, 4)), "y": np.arange(8)})
+pq.write_table(decimals, at("span_decimal.parquet"))
+pq.write_table(pa.table({"s": pa.array([decimal.Decimal(int(v)) for v in seconds], pa.decimal128(9, 2)), "y": np.arange(8)}), at("span_decimal_int.parquet"), store_decimal_as_integer=True)
+with pa.OSFile(at("span_stream.arrows"), "wb") as sink, pa.ipc.new_stream(sink, decimals.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+    writer.write_table(decimals, max_chunksize=3)
+pq.write_table(pa.table({"when": pa.array(when, pa.timestamp("ns")), "y": [1.0, 2.0, 3.0, 4.0]}), at("int96.parquet"), use_deprecated_int96_timestamps=True)
+named = pd.DataFrame({"a": [1.5, 2.5, 3.5], "y": [1.0, 2.0, 3.0]}, index=pd.Index([7, 8, 9], name="id"))
+named.to_parquet(at("named.parquet"))
+named.to_feather(at("named.feather"))
+account = pd.DataFrame({"id": 2**53 + np.arange(3) % 2, "a": [1.5, 2.5, 3.5], "y": [1.0, 2.0, 3.0]})
+account.to_parquet(at("account.parquet"))
+account.to_feather(at("account.feather"))
+np.save(at("account.npy"), 2**53 + np.arange(6).reshape(3, 2))
+np.save(at("whole_float16_little_C.npy"), whole.astype("<f2"))
+np.save(at("half.npy"), np.array([[65504, 2.0**-24, -0.1, np.nan, -np.inf]], "<f2"))

@@ -1,9 +1,9 @@
-// Package arrow reads files of Arrow IPC for package table, .arrow and .feather of version 2.
+// Package arrow reads files and streams of Arrow IPC for package table, .arrow, .arrows and .feather of version 2.
 // Pass [Format] in the options of a reader:
 //
 //	t, err := table.Read("data.feather", table.Options{Formats: []table.Format{arrow.Format()}})
 //
-// It reads numbers, decimals and bool as numbers, and texts, dates and times as labels,
+// It reads numbers, decimals and bool as numbers, durations as seconds, and texts, dates and times as labels,
 // also if they are encoded by a dictionary. Damaged files are errors, and a batch gets no
 // memory that the file cannot fill.
 package arrow
@@ -19,14 +19,15 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"gpfit/table"
 	"gpfit/table/feature"
 )
 
 // Format returns the Arrow format for [table.Options].
-func Format() table.Format { return table.Format{Name: "Arrow", Magic: magic, Open: open} }
+func Format() table.Format {
+	return table.Format{Name: "Arrow", Magics: []string{magic, streamMagic}, Open: open}
+}
 
 // rows is an Arrow file, read batch by batch. It implements [table.FormatRows].
 type rows struct {
@@ -34,11 +35,11 @@ type rows struct {
 	columns []table.FormatColumn
 	file    *os.File
 	memory  *allocator
-	footer  *footer
-	in      *ipc.FileReader
+	in      batches
+	schema  *arrow.Schema
 	used    []int // the columns in use
 	batch   arrow.RecordBatch
-	next    int // the next batch
+	read    int // batches read
 	row     int // the current row of the batch
 	values  []value
 }
@@ -58,15 +59,18 @@ func (in *rows) open() error {
 		return err
 	}
 	in.memory = newAllocator(info.Size())
-	if in.footer, err = readFooter(in.file, info.Size()); err != nil {
+	begin := make([]byte, len(streamMagic))
+	if _, err := in.file.ReadAt(begin, 0); err != nil {
 		return err
 	}
-	if in.in, err = ipc.NewFileReader(in.file, ipc.WithAllocator(in.memory), ipc.WithBodySizeLimit(0)); err != nil {
+	open := openFile
+	if string(begin) == streamMagic {
+		open = openStream
+	}
+	if in.in, in.schema, err = open(in.file, info.Size(), in.memory); err != nil {
 		return err
 	}
-	for _, field := range in.in.Schema().Fields() {
-		in.columns = append(in.columns, table.FormatColumn{Name: field.Name, Kind: kindOf(field.Type)})
-	}
+	in.columns = columnsOf(in.schema)
 	return nil
 }
 
@@ -74,7 +78,7 @@ func (in *rows) Columns() []table.FormatColumn { return in.columns }
 
 func (in *rows) Use(columns []table.FormatUse) error {
 	for _, u := range columns {
-		t, want := in.in.Schema().Field(u.Column).Type, ""
+		t, want := in.schema.Field(u.Column).Type, ""
 		switch {
 		case u.Number && !isNumber(t):
 			want = "numbers"
@@ -93,7 +97,7 @@ func (in *rows) Use(columns []table.FormatUse) error {
 func (in *rows) Next() error {
 	in.row++
 	for in.batch == nil || int64(in.row) >= in.batch.NumRows() {
-		if in.next == in.in.NumRecords() {
+		if in.read == in.in.count() {
 			return io.EOF
 		}
 		if err := in.guard(in.load); err != nil {
@@ -109,16 +113,13 @@ func (in *rows) load() error {
 		in.batch.Release()
 		in.batch = nil
 	}
-	if err := in.footer.checkMessage(in.footer.batches, in.next); err != nil {
-		return err
-	}
 	in.memory.used = 0
-	batch, err := in.in.RecordBatchAt(in.next)
+	batch, err := in.in.at(in.read)
 	if err != nil {
 		return err
 	}
 	in.batch, in.row = batch, 0
-	in.next++
+	in.read++
 	for _, c := range in.used {
 		if n := int64(batch.Column(c).Len()); n != batch.NumRows() {
 			return fmt.Errorf("column %d of a batch has %d rows, not %d", c+1, n, batch.NumRows())
@@ -141,19 +142,36 @@ func (in *rows) Number(c int) float64 { return in.values[c].number }
 
 func (in *rows) Label(c int) string { return in.values[c].label }
 
+// Text implements [table.Texter]: integers in full.
+func (in *rows) Text(c int) string {
+	v := in.values[c]
+	if v.null || v.label != "" {
+		return v.label
+	}
+	a, i := in.batch.Column(in.used[c]), in.row
+	if d, ok := a.(*array.Dictionary); ok {
+		a, i = d.Dictionary(), d.GetValueIndex(i)
+	}
+	switch a.(type) {
+	case *array.Int64, *array.Uint64:
+		return a.ValueStr(i)
+	}
+	return table.NumberText(v.number)
+}
+
 func (in *rows) Progress() float64 {
 	if in.batch == nil {
 		return 0
 	}
 	part := float64(in.row+1) / float64(in.batch.NumRows())
-	return (float64(in.next-1) + part) / float64(in.in.NumRecords())
+	return (float64(in.read-1) + part) / float64(in.in.count())
 }
 
 func (in *rows) Close() error {
 	if in.batch != nil {
 		in.batch.Release()
 	}
-	_ = in.in.Close() // it frees memory; the file is ours
+	in.in.close()
 	return in.file.Close()
 }
 
@@ -181,15 +199,14 @@ func isNumber(t arrow.DataType) bool {
 		return isNumber(t.ValueType)
 	case *arrow.BooleanType, *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type,
 		*arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type,
-		*arrow.Float16Type, *arrow.Float32Type, *arrow.Float64Type,
+		*arrow.Float16Type, *arrow.Float32Type, *arrow.Float64Type, *arrow.DurationType,
 		*arrow.Decimal32Type, *arrow.Decimal64Type, *arrow.Decimal128Type, *arrow.Decimal256Type:
 		return true
 	}
 	return false
 }
 
-// valueOf returns row i of a column whose type has a text. Integers beyond 2⁵³ are
-// rounded, as parsing them from text would.
+// valueOf returns row i of a column whose type has a text. It rounds integers beyond 2⁵³, of which [rows.Text] has all digits.
 func valueOf(a arrow.Array, i int) value {
 	if a.IsNull(i) {
 		return value{null: true, number: math.NaN()}
@@ -259,6 +276,8 @@ func numberOf(a arrow.Array, i int) float64 {
 		return float64(a.Value(i))
 	case *array.Float64:
 		return a.Value(i)
+	case *array.Duration:
+		return SecondsOf(a.DataType().(*arrow.DurationType).Unit, int64(a.Value(i)))
 	}
 	return decimalOf(a, i)
 }

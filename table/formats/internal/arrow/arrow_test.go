@@ -107,17 +107,26 @@ func TestErrors(t *testing.T) {
 
 // TestDamage changes each byte of a file in turn. The result is a table or an error.
 func TestDamage(t *testing.T) {
-	whole := testcheck.Get(os.ReadFile(tabletest.Files + "real_zstd.arrow"))(t)
 	path := filepath.Join(t.TempDir(), "damaged.arrow")
-	for i := range whole {
-		bad := slices.Clone(whole)
-		bad[i] ^= 0x55
-		testcheck.Do(t, os.WriteFile(path, bad, 0o600))
-		got, err := read(path, table.Options{NoTarget: true})
-		if (got == nil) == (err == nil) || err != nil && !errors.As(err, new(*table.Error)) {
-			t.Fatalf("byte %d: %v, %v", i, got, err)
+	for _, name := range []string{"real_zstd.arrow", "span_stream.arrows"} {
+		whole := testcheck.Get(os.ReadFile(tabletest.Files + name))(t)
+		for i := range whole {
+			bad := slices.Clone(whole)
+			bad[i] ^= 0x55
+			testcheck.Do(t, os.WriteFile(path, bad, 0o600))
+			got, err := read(path, table.Options{NoTarget: true})
+			if (got == nil) == (err == nil) || err != nil && !errors.As(err, new(*table.Error)) {
+				t.Fatalf("byte %d of %s: %v, %v", i, name, got, err)
+			}
 		}
 	}
 }
 
 func FuzzArrow(f *testing.F) { tabletest.Fuzz(f, tabletest.Files+"*.arrow", magic, Format()) }
+
+func FuzzStream(f *testing.F) { tabletest.Fuzz(f, tabletest.Files+"*.arrows", streamMagic, Format()) }
+
+// TestWriters reads durations of all units, a stream, an index with a name and whole numbers of more digits than a float.
+func TestWriters(t *testing.T) {
+	tabletest.Writers(t, Format(), ".feather", "stream.arrows", "s.feather", "ms.feather", "us.feather", "ns.feather")
+}

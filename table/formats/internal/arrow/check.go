@@ -23,7 +23,6 @@ type footer struct {
 	size    int64
 	root    record
 	batches flatbuffers.UOffsetT // where the blocks of batches begin
-	fields  int                  // checked so far
 }
 
 const (
@@ -55,7 +54,7 @@ func readFooter(file io.ReaderAt, size int64) (*footer, error) {
 	if !ok {
 		return nil, errors.New("it has no schema")
 	}
-	if err := errors.Join(f.checkFields(schema, 6, 0), schema.checkCount(8, 4)); err != nil {
+	if err := checkSchema(schema); err != nil {
 		return nil, err
 	}
 	dictionaries, n, err := f.root.vector(8, blockSize)
@@ -68,18 +67,24 @@ func readFooter(file io.ReaderAt, size int64) (*footer, error) {
 	return f, err
 }
 
-// checkFields checks the fields in a slot of a schema or field.
-func (f *footer) checkFields(of record, slot flatbuffers.VOffsetT, depth int) error {
-	start, n, err := of.vector(slot, 4)
+// checkSchema checks a schema.
+func checkSchema(schema record) error {
+	fields := 0
+	return errors.Join(schema.checkFields(6, 0, &fields), schema.checkCount(8, 4))
+}
+
+// checkFields checks the fields in a slot of a schema or field, and counts them.
+func (r record) checkFields(slot flatbuffers.VOffsetT, depth int, count *int) error {
+	start, n, err := r.vector(slot, 4)
 	if err != nil {
 		return err
 	}
-	if f.fields += n; f.fields > mostFields || depth > mostDepth {
+	if *count += n; *count > mostFields || depth > mostDepth {
 		return fmt.Errorf("it has more than %d columns, or columns within columns", mostFields)
 	}
 	for i := range n {
-		field := record{flatbuffers.Table{Bytes: of.Bytes, Pos: of.Indirect(start + flatbuffers.UOffsetT(4*i))}}
-		if err := errors.Join(field.checkCount(16, 4), f.checkFields(field, 14, depth+1)); err != nil {
+		field := record{flatbuffers.Table{Bytes: r.Bytes, Pos: r.Indirect(start + flatbuffers.UOffsetT(4*i))}}
+		if err := errors.Join(field.checkCount(16, 4), field.checkFields(14, depth+1, count)); err != nil {
 			return err
 		}
 	}
@@ -98,10 +103,17 @@ func (f *footer) checkMessage(start flatbuffers.UOffsetT, i int) error {
 		return err
 	}
 	// The length of the metadata precedes it; since version 0.15 after a marker.
-	if binary.LittleEndian.Uint32(bytes) == 0xffffffff {
+	if binary.LittleEndian.Uint32(bytes) == marker {
 		bytes = bytes[4:]
 	}
-	message := rootOf(bytes[4:])
+	return checkBatch(rootOf(bytes[4:]), length)
+}
+
+// marker precedes the length of the metadata of a message.
+const marker = 0xffffffff
+
+// checkBatch checks the message of a batch or dictionary, whose metadata have a length.
+func checkBatch(message record, length int64) error {
 	batch, ok := message.child(8)
 	if !ok {
 		return errors.New("a message is empty")
@@ -123,6 +135,50 @@ func (f *footer) checkMessage(start flatbuffers.UOffsetT, i int) error {
 		}
 	}
 	return nil
+}
+
+// checkStream checks the metadata of all messages of a stream, and returns the number of its batches.
+func checkStream(file io.ReaderAt, size int64) (batches int, err error) {
+	const schemaHeader, batchHeader = 1, 3
+	for at := int64(0); at < size; {
+		var head [8]byte
+		if _, err := file.ReadAt(head[:], at); err != nil && err != io.EOF {
+			return 0, err
+		}
+		length := int64(binary.LittleEndian.Uint32(head[4:]))
+		switch {
+		case binary.LittleEndian.Uint32(head[:]) != marker:
+			return 0, errors.New("a message does not begin as messages of Arrow do")
+		case length == 0:
+			return batches, nil // the end of the stream
+		case length < 8 || at+8+length > size:
+			return 0, errors.New("it is cut short")
+		}
+		bytes := make([]byte, length)
+		if _, err := file.ReadAt(bytes, at+8); err != nil {
+			return 0, err
+		}
+		message := rootOf(bytes)
+		content, ok := message.child(8)
+		switch kind := message.GetByteSlot(6, 0); {
+		case !ok:
+			err = errors.New("a message is empty")
+		case kind == schemaHeader:
+			err = checkSchema(content)
+		default:
+			err = checkBatch(message, length)
+			batches += map[byte]int{batchHeader: 1}[kind]
+		}
+		body := message.GetInt64Slot(10, 0)
+		if at += 8 + length; err == nil && (body < 0 || body > size-at) {
+			err = errors.New("it is cut short")
+		}
+		if err != nil {
+			return 0, err
+		}
+		at += body
+	}
+	return batches, nil
 }
 
 // record is a table of FlatBuffers.
@@ -195,4 +251,8 @@ func (a *allocator) claim(size int) {
 	}
 }
 
-const magic = "ARROW1"
+// The beginnings of a file and of a stream.
+const (
+	magic       = "ARROW1"
+	streamMagic = "\xff\xff\xff\xff"
+)

@@ -3,7 +3,7 @@
 //
 //	t, err := table.Read("data.parquet", table.Options{Formats: []table.Format{parquet.Format()}})
 //
-// It reads columns of numbers or bool as numbers and other columns as labels. Damaged
+// It reads columns of numbers, decimals or bool as numbers, durations as seconds, and other columns as labels. Damaged
 // files are errors, and a page gets no memory that its bytes and values cannot fill.
 package parquet
 
@@ -14,19 +14,18 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/float16"
+	arrowlib "github.com/apache/arrow-go/v18/arrow"
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"gpfit/table"
 	"gpfit/table/feature"
+	"gpfit/table/formats/internal/arrow"
 )
 
 // Format returns the Parquet format for [table.Options].
-func Format() table.Format { return table.Format{Name: "Parquet", Magic: magic, Open: open} }
+func Format() table.Format { return table.Format{Name: "Parquet", Magics: []string{magic}, Open: open} }
 
 // block is the number of rows that are decoded at a time.
 const block = 1 << 10
@@ -40,13 +39,15 @@ type rows struct {
 	meta    *format.FileMetaData
 	groups  []parquet.RowGroup
 	leaves  []*parquet.Column // the columns; nil for one that contains columns
-	used    []column
-	total   int64 // rows
-	row     int64 // the current one, from 0; −1 before the first
-	begin   int64 // the first row of the block
-	length  int   // its rows
-	group   int   // the next row group
-	left    int64 // rows left in the previous one
+	// spans are the units of the columns of durations.
+	spans  map[string]arrowlib.TimeUnit
+	used   []column
+	total  int64 // rows
+	row    int64 // the current one, from 0; −1 before the first
+	begin  int64 // the first row of the block
+	length int   // its rows
+	group  int   // the next row group
+	left   int64 // rows left in the previous one
 }
 
 // column is a column in use.
@@ -54,12 +55,12 @@ type column struct {
 	index    int
 	of       parquet.Type
 	pages    parquet.Pages
-	page     parquet.ValueReader        // of the current page; nil before the first
-	values   []parquet.Value            // the block
-	text     bool                       // whether labels are needed
-	label    func(parquet.Value) string // the label of a date or time; else nil
+	page     parquet.ValueReader         // of the current page; nil before the first
+	values   []parquet.Value             // the block
+	text     bool                        // whether labels are needed
+	label    func(parquet.Value) string  // the label of a date or time; else nil
+	number   func(parquet.Value) float64 // of a decimal, a duration or 16 bits; else nil
 	unsigned bool
-	half     bool // numbers of 16 bits
 }
 
 // guard calls do, which may fail on a damaged file.
@@ -95,13 +96,37 @@ func (in *rows) open() error {
 	if sum != in.total {
 		return fmt.Errorf("the row groups have %d rows, but the file has %d", sum, in.total)
 	}
-	for _, c := range pf.Root().Columns() {
-		kind := kindOf(c)
-		if in.half(c) {
-			kind = feature.Number
+	return in.describe(pf.Root().Columns())
+}
+
+// describe describes the columns, with what pandas and Arrow say of them in the metadata of the file.
+func (in *rows) describe(columns []*parquet.Column) error {
+	stored := map[string]string{}
+	for _, pair := range in.meta.KeyValueMetadata {
+		stored[pair.Key] = pair.Value
+	}
+	if text := stored[arrow.SchemaKey]; text != "" {
+		schema, err := arrow.StoredSchema(text)
+		if err != nil {
+			return fmt.Errorf("its schema of Arrow: %w", err)
 		}
-		in.columns = append(in.columns, table.FormatColumn{Name: c.Name(), Kind: kind})
-		in.leaves = append(in.leaves, c)
+		in.spans = map[string]arrowlib.TimeUnit{}
+		for _, f := range schema.Fields() {
+			if t, ok := f.Type.(*arrowlib.DurationType); ok {
+				in.spans[f.Name] = t.Unit
+			}
+		}
+	}
+	index := arrow.PandasIndex(stored[arrow.PandasKey])
+	for _, c := range columns {
+		one := table.FormatColumn{Name: c.Name(), Kind: kindOf(c), Index: index[c.Name()]}
+		if in.numberOf(c) != nil {
+			one.Kind = feature.Number
+		}
+		if _, ok := in.spans[c.Name()]; ok {
+			one.Note = arrow.DurationNote
+		}
+		in.columns, in.leaves = append(in.columns, one), append(in.leaves, c)
 	}
 	return nil
 }
@@ -112,7 +137,7 @@ func (in *rows) Use(columns []table.FormatUse) error {
 	for _, u := range columns {
 		leaf, why := in.leaves[u.Column], ""
 		switch {
-		case in.half(leaf):
+		case in.numberOf(leaf) != nil:
 		case u.Number:
 			why = notNumeric(leaf)
 		case !leaf.Leaf() || leaf.Repeated():
@@ -121,69 +146,13 @@ func (in *rows) Use(columns []table.FormatUse) error {
 		if why != "" {
 			return &table.Error{Source: in.path, Column: u.Column + 1, ColumnName: in.columns[u.Column].Name, Msg: why}
 		}
-		c := column{index: leaf.Index(), of: leaf.Type(), text: u.Label, unsigned: isUnsigned(leaf.Type()), half: in.half(leaf)}
-		if u.Label {
+		c := column{index: leaf.Index(), of: leaf.Type(), text: u.Label, unsigned: isUnsigned(leaf.Type()), number: in.numberOf(leaf)}
+		if u.Label && c.number == nil {
 			c.label = timeLabel(c.of)
 		}
 		in.used = append(in.used, c)
 	}
 	return nil
-}
-
-func isUnsigned(t parquet.Type) bool {
-	if logical := t.LogicalType(); logical != nil {
-		i, ok := logical.Value.(*format.IntType)
-		return ok && !i.IsSigned
-	}
-	old := t.ConvertedType()
-	return old != nil && deprecated.Uint8 <= *old && *old <= deprecated.Uint64
-}
-
-// half reports whether a column has floating-point numbers of 16 bits, a type that the library does
-// not tell from other pairs of bytes.
-func (in *rows) half(c *parquet.Column) bool {
-	if !c.Leaf() || c.Repeated() || c.Type().Kind() != parquet.FixedLenByteArray || c.Type().Length() != 2 {
-		return false
-	}
-	index := 0
-	for i := range in.meta.Schema {
-		e := &in.meta.Schema[i]
-		if !e.Type.Valid {
-			continue // it contains columns
-		}
-		if index == int(c.Index()) {
-			_, ok := e.LogicalType.Value.(*format.Float16Type)
-			return ok
-		}
-		index++
-	}
-	return false
-}
-
-// notNumeric returns why a column cannot be read as numbers, or "" if it can.
-func notNumeric(c *parquet.Column) string {
-	if !c.Leaf() || c.Repeated() {
-		return "holds lists or structures, not numbers"
-	}
-	if t := c.Type().LogicalType(); t != nil && t.Value != nil {
-		switch t.Value.(type) {
-		case *format.IntType:
-		case *format.DateType, *format.TimeType, *format.TimestampType:
-			return "holds dates or times, not numbers"
-		case *format.DecimalType:
-			return "holds decimals; convert them to doubles"
-		default:
-			return "holds " + t.String() + " values, not numbers"
-		}
-	} else if old := c.Type().ConvertedType(); old != nil && (*old < deprecated.Uint8 || *old > deprecated.Int64) {
-		return fmt.Sprintf("holds values of the converted type %d, not numbers", *old)
-	}
-	switch kind := c.Type().Kind(); kind {
-	case parquet.Boolean, parquet.Int32, parquet.Int64, parquet.Float, parquet.Double:
-		return ""
-	default:
-		return "holds " + kind.String() + " values, not numbers"
-	}
 }
 
 func (in *rows) Next() error {
@@ -281,9 +250,12 @@ func (in *rows) value(c int) parquet.Value {
 
 func (in *rows) Null(c int) bool { return in.value(c).IsNull() }
 
-// Number rounds integers beyond 2⁵³, as parsing them from text would.
+// Number rounds integers beyond 2⁵³, of which Text has all digits.
 func (in *rows) Number(c int) float64 {
 	v := in.value(c)
+	if number := in.used[c].number; number != nil && !v.IsNull() {
+		return number(v)
+	}
 	switch unsigned := in.used[c].unsigned; v.Kind() {
 	case parquet.Boolean:
 		if v.Boolean() {
@@ -304,10 +276,6 @@ func (in *rows) Number(c int) float64 {
 		return float64(v.Float())
 	case parquet.Double:
 		return v.Double()
-	case parquet.FixedLenByteArray:
-		if in.used[c].half {
-			return float64(float16.FromLEBytes(v.ByteArray()).Float32())
-		}
 	}
 	return math.NaN()
 }
@@ -318,7 +286,7 @@ func (in *rows) Label(c int) string {
 		return ""
 	case label != nil:
 		return label(v)
-	case !in.used[c].half && (v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray):
+	case in.used[c].number == nil && (v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray):
 		return string(v.ByteArray())
 	}
 	return ""
@@ -340,12 +308,12 @@ func (in *rows) Text(c int) string {
 			}
 		}
 		return u.label(v)
+	case kind == parquet.Double || u.number != nil:
+		return table.NumberText(in.Number(c))
 	case kind == parquet.Int32 && u.unsigned:
 		return strconv.FormatUint(uint64(v.Uint32()), 10)
 	case kind == parquet.Int64 && u.unsigned:
 		return strconv.FormatUint(v.Uint64(), 10)
-	case kind == parquet.Double || u.half:
-		return table.NumberText(in.Number(c))
 	case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray:
 		return in.Label(c)
 	}
@@ -361,96 +329,4 @@ func (in *rows) Close() error {
 		}
 	}
 	return in.file.Close()
-}
-
-// kindOf returns the kind of a column's values.
-func kindOf(c *parquet.Column) feature.ColumnKind {
-	if !c.Leaf() || c.Repeated() {
-		return feature.Number // Use returns the error
-	}
-	t := c.Type()
-	switch unit, clock := timeUnit(t); {
-	case unit > 0 && clock:
-		return feature.Clock
-	case unit > 0:
-		return feature.Date
-	}
-	switch t.Kind() {
-	case parquet.Boolean:
-		return feature.Boolean
-	case parquet.ByteArray, parquet.FixedLenByteArray:
-		if logical := t.LogicalType(); logical != nil && logical.Value != nil {
-			switch logical.Value.(type) {
-			case *format.StringType, *format.EnumType:
-			default:
-				return feature.Number
-			}
-		}
-		return feature.Category
-	}
-	return feature.Number
-}
-
-// timeUnit returns the unit of a column of dates or times, 0 for other columns. clock says
-// that they are times of day.
-func timeUnit(t parquet.Type) (unit time.Duration, clock bool) {
-	length := func(u format.TimeUnit) time.Duration {
-		switch u.Value.(type) {
-		case *format.MilliSeconds:
-			return time.Millisecond
-		case *format.MicroSeconds:
-			return time.Microsecond
-		}
-		return time.Nanosecond
-	}
-	if logical := t.LogicalType(); logical != nil {
-		switch of := logical.Value.(type) {
-		case *format.DateType:
-			return 24 * time.Hour, false
-		case *format.TimestampType:
-			return length(of.Unit), false
-		case *format.TimeType:
-			return length(of.Unit), true
-		}
-		return 0, false
-	}
-	if old := t.ConvertedType(); old != nil {
-		switch *old {
-		case deprecated.Date:
-			return 24 * time.Hour, false
-		case deprecated.TimestampMillis:
-			return time.Millisecond, false
-		case deprecated.TimestampMicros:
-			return time.Microsecond, false
-		case deprecated.TimeMillis:
-			return time.Millisecond, true
-		case deprecated.TimeMicros:
-			return time.Microsecond, true
-		}
-	}
-	return 0, false
-}
-
-// timeLabel returns how to write a date or time of the type, nil for other types.
-func timeLabel(t parquet.Type) func(parquet.Value) string {
-	unit, clock := timeUnit(t)
-	if unit == 0 {
-		return nil
-	}
-	form := "2006-01-02T15:04:05.999999999"
-	if clock {
-		form = "15:04:05.999999999"
-	}
-	return func(v parquet.Value) string {
-		count := int64(v.Int32())
-		if v.Kind() == parquet.Int64 {
-			count = v.Int64()
-		}
-		if unit == 24*time.Hour {
-			return time.Unix(count*86400, 0).UTC().Format("2006-01-02")
-		}
-		per := int64(time.Second / unit)
-		// Truncating division and remainder have the same sign; time.Unix allows both.
-		return time.Unix(count/per, count%per*int64(unit)).UTC().Format(form)
-	}
 }

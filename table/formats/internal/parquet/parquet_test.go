@@ -3,7 +3,6 @@ package parquet
 import (
 	"bytes"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -57,7 +56,6 @@ func TestErrors(t *testing.T) {
 		{"types.parquet", table.Options{}, `: column 4 ("site"): holds STRING values, not numbers`},
 		{"types.parquet", table.Options{Features: []string{"day"}}, `: column 7 ("day"): holds dates or times, not numbers`},
 		{"types.parquet", table.Options{Features: []string{"when"}}, `: column 8 ("when"): holds dates or times, not numbers`},
-		{"types.parquet", table.Options{Features: []string{"price"}}, `: column 9 ("price"): holds decimals; convert them to doubles`},
 		{"types.parquet", table.Options{Features: []string{"list"}}, `: column 10 ("list"): holds lists or structures, not numbers`},
 		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"pair"}}, `: column 11 ("pair"): holds lists or structures, not labels`},
 		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"site"}}, `: row 2, column 4 ("site"): missing value: null (option missing drop leaves out such rows)`},
@@ -73,9 +71,9 @@ func TestErrors(t *testing.T) {
 
 func TestTypes(t *testing.T) {
 	got := testcheck.Get(read(tabletest.Files+"types.parquet", table.Options{
-		Features: []string{"gap", "big", "test"}, Extra: []string{"x"}, ExtraText: []string{"kind", "x", "test"}, Missing: table.MissingDrop,
+		Features: []string{"gap", "price", "test"}, Extra: []string{"x"}, ExtraText: []string{"kind", "x", "test"}, Missing: table.MissingDrop,
 	}))(t)
-	if !reflect.DeepEqual(got.X, []float64{1, math.MaxUint64, 1, 4, 2, 0}) || !reflect.DeepEqual(got.Y, []float64{1, 4}) || !reflect.DeepEqual(got.Row, []int{0, 3}) {
+	if !reflect.DeepEqual(got.X, []float64{1, 1.25, 1, 4, 1.25, 0}) || !reflect.DeepEqual(got.Y, []float64{1, 4}) || !reflect.DeepEqual(got.Row, []int{0, 3}) {
 		t.Errorf("got %+v", got)
 	}
 	if half := testcheck.Get(read(tabletest.Files+"types.parquet", table.Options{Features: []string{"half"}, ExtraText: []string{"half"}}))(t); !reflect.DeepEqual(half.X, []float64{0, 0, 0, 0}) || half.ExtraText["half"][0] != "0" {
@@ -101,6 +99,16 @@ func TestIndex(t *testing.T) {
 	want := []string{`column "__index_level_0__" is the index of a pandas table; it is an input only if you name it`}
 	if err != nil || !reflect.DeepEqual(got.FeatureNames, []string{"a", "b"}) || got.TargetName != "y" || !reflect.DeepEqual(got.Warnings, want) {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// TestWriters reads durations of all units, decimals, timestamps of 96 bits, an index with a name and whole numbers of more digits
+// than a float.
+func TestWriters(t *testing.T) {
+	tabletest.Writers(t, Format(), ".parquet", "s.parquet", "ms.parquet", "us.parquet", "ns.parquet", "decimal.parquet", "decimal_int.parquet")
+	got, err := read(tabletest.Files+"int96.parquet", table.Options{Columns: &feature.Rules{Unit: feature.Seconds}})
+	if err != nil || !reflect.DeepEqual(got.X, []float64{-1.25, -0.25, 0.75, 1.75}) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
