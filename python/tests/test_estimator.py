@@ -376,3 +376,16 @@ def test_variables_of_options_do_not_change_a_fit(wave, monkeypatch):
     with pytest.raises(DeviceError):
         GPFitRegressor().fit(X, y)
     assert GPFitRegressor(device="cpu").fit(X, y).kernel_ != "linear"
+
+
+def test_masked_cells_are_missing() -> None:
+    x = np.linspace(0, 6, 30).reshape(-1, 1)
+    y = np.sin(x[:, 0])
+    masked = np.ma.masked_array(x.copy(), mask=np.arange(30).reshape(-1, 1) == 4)
+    masked.data[4] = 1e6
+    with pytest.raises(ValueError, match="NaN"):
+        GPFitRegressor().fit(masked, y)
+    dropped = GPFitRegressor(missing="drop").fit(masked, y)
+    rest = GPFitRegressor().fit(np.delete(x, 4, axis=0), np.delete(y, 4))
+    assert dropped.report_["nlml"] == rest.report_["nlml"]
+    assert np.isnan(dropped.predict(masked)[4])

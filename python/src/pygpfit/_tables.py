@@ -26,7 +26,7 @@ def write(path: PathLike, columns: Columns) -> Path:
     same bits, takes what the archive cannot: text, booleans, dates, gaps among them, and
     names with a meaning in archives.
     """
-    plain = {str(name): _plain(np.asarray(values)) for name, values in columns.items()}
+    plain = {str(name): _plain(_array(values)) for name, values in columns.items()}
     numbers = all(values.dtype.kind in "fiu" for values in plain.values())
     few = all(len(values) <= _FEW for values in plain.values())
     if numbers and not few and len(plain) > 1 and "X" not in plain and all(map(_entry_name, plain)):
@@ -37,6 +37,18 @@ def write(path: PathLike, columns: Columns) -> Path:
         csv.writer(out, quoting=csv.QUOTE_ALL).writerow(plain)
         out.writelines(",".join(map(_in_quotes, row)) + "\n" for row in zip(*map(_cells, plain.values()), strict=True))
     return path
+
+
+def unmasked(values: Any) -> Any:
+    """Return values as they are, but with missing values in place of the masked cells of a masked array."""
+    if not np.ma.is_masked(values):
+        return values
+    numbers = values.dtype.kind in "fiub"
+    return values.astype(np.float64 if numbers else object).filled(np.nan if numbers else None)
+
+
+def _array(values: Any) -> Column:
+    return np.asarray(unmasked(values))
 
 
 def _archive(path: PathLike, arrays: dict[str, Floats]) -> Path:
@@ -108,7 +120,7 @@ def named_columns(data: Any) -> dict[str, Column] | None:
     """
     if isinstance(data, Mapping):
         given = cast("Mapping[Any, ArrayLike]", data)
-        return {str(name): np.asarray(values) for name, values in given.items()}
+        return {str(name): _array(values) for name, values in given.items()}
     if hasattr(data, "column_names"):  # PyArrow
         _distinct(data.column_names)
         return {str(name): np.asarray(data[name]) for name in data.column_names}
@@ -116,7 +128,7 @@ def named_columns(data: Any) -> dict[str, Column] | None:
         _distinct([str(name) for name in data.columns])
         return {str(name): np.asarray(data[name]) for name in data.columns}
     names = getattr(getattr(data, "dtype", None), "names", None)
-    return {name: np.asarray(data[name]) for name in names} if names else None
+    return {name: _array(data[name]) for name in names} if names else None
 
 
 def _distinct(names: Iterable[str]) -> None:
@@ -164,7 +176,7 @@ def _numeric(values: Column) -> bool:
 
 def gaps(columns: Columns) -> Column:
     """Return which rows of named columns have an empty cell."""
-    empty = [[cell == "" for cell in _cells(_plain(np.asarray(values)))] for values in columns.values()]
+    empty = [[cell == "" for cell in _cells(_plain(_array(values)))] for values in columns.values()]
     which: Column = np.any(empty, axis=0)
     return which
 
@@ -176,7 +188,7 @@ def place(data: Table, folder: PathLike, name: str = "data") -> PathLike:
     columns = named_columns(data)
     if columns is not None:
         return write(Path(folder) / name, columns)
-    X = np.asarray(data, dtype=np.float64)
+    X = np.asarray(_array(data), dtype=np.float64)
     if X.ndim != 2:
         raise ValueError(f"a table needs rows and columns; this array has {X.ndim} dimensions")
     return write_array(Path(folder) / name, X)

@@ -164,7 +164,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
             check_consistent_length(X, targets)
         else:
             columns, targets = validate_data(
-                self, X, y, dtype=np.float64, y_numeric=True, multi_output=True,
+                self, _tables.unmasked(X), _tables.unmasked(y), dtype=np.float64, y_numeric=True, multi_output=True,
                 ensure_min_samples=2, ensure_all_finite=self._finite(),
             )
         if targets.ndim == 2 and targets.shape[1] == 1:
@@ -285,7 +285,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         the same as those of predict and of scikit-learn's regressor.
         """
         check_is_fitted(self)
-        rows: Rows = self._check_mixed(X) if self._is_mixed() else validate_data(self, X, dtype=np.float64, reset=False)
+        rows: Rows = self._check_mixed(X) if self._is_mixed() else validate_data(self, _tables.unmasked(X), dtype=np.float64, reset=False)
         more = self._known_noise(None, next(iter(rows.values())) if isinstance(rows, dict) else rows)
         options = self._where() | {"draws": n_samples, "seed": _seed(random_state), "observed": observed, "unseen": unseen}
         targets = self._targets if self.y_train_.ndim == 2 else [None]
@@ -347,7 +347,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         """Return the rows and which of them have gaps."""
         check_is_fitted(self)
         if not self._is_mixed():
-            rows: Floats = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=self._finite())
+            rows: Floats = validate_data(self, _tables.unmasked(X), dtype=np.float64, reset=False, ensure_all_finite=self._finite())
             gaps: Column = np.any(np.isnan(rows), axis=1)
             return rows, gaps
         columns = self._check_mixed(X)

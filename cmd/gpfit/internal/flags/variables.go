@@ -16,7 +16,7 @@ import (
 // others matches the variables that are no options: variables of the program, which package reference
 // lists for users, and variables of tests, builds and campaigns.
 var others = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^GPFIT_(CPU|SCRATCH|CUDA_.*|EMU_.*|EMULATED|PARENT.*|CALIBRATION|LONG|CAMPAIGN|KILLS|SOAK|CLOCK|MPI_.*|BILL|BINARY|RELEASED|REVISION|TARGET|PYTHON|SKIP_CU|HEADERS|PTXAS|ASSEMBLERS|PROBLEMS|FUZZ_.*|TOOLKIT.*|TEST_.*|MEASURE_.*|RELIABILITY_.*|BINDINGS_.*|.*_REQUIRED|FAULTS.*)$`)
+	return regexp.MustCompile(`^GPFIT_(CPU|SCRATCH|CUDA_(LIB|DRIVER|STEPS|TOOLKIT|INCLUDE)|EMU_.*|EMULATED|PARENT.*|CALIBRATION|LONG|CAMPAIGN|KILLS|SOAK|CLOCK|MPI_(LIBRARY|SCALAPACK|ENGINE|GRID|BLOCK|PLUGIN)|BILL|BINARY|RELEASED|REVISION|TARGET|PYTHON|SKIP_CU|HEADERS|PTXAS|ASSEMBLERS|PROBLEMS|FUZZ_.*|TOOLKIT.*|TEST_.*|MEASURE_.*|RELIABILITY_.*|BINDINGS_.*|.*_REQUIRED|FAULTS.*)$`)
 })
 
 // checkVariables returns an error for each GPFIT_ variable of an environment that is none of gpfit: a
