@@ -97,6 +97,7 @@ type ModelRows struct {
 	buffer  []float64
 	lacking []string // a warning about unknown noise
 	done    int
+	watched []*watchedColumn
 }
 
 // OpenRows opens a table of any format that gpfit reads, or for "-" the text from
@@ -132,7 +133,11 @@ func OpenRows(path string, stdin io.Reader, m *gp.Model, o RowOptions) (*ModelRo
 			}
 		}
 	}
-	columns.Amend = func(names []string, columns *table.Options) { o.findNoise(m, names, columns) }
+	var watched []*watchedColumn
+	columns.Amend = func(names []string, columns *table.Options) {
+		o.findNoise(m, names, columns)
+		watched = watch(m, names, columns)
+	}
 	open := table.Open
 	if path == "-" {
 		open = func(path string, columns table.Options) (*table.Reader, error) {
@@ -143,7 +148,7 @@ func OpenRows(path string, stdin io.Reader, m *gp.Model, o RowOptions) (*ModelRo
 	if err != nil {
 		return nil, err
 	}
-	r := &ModelRows{in: in, model: m, options: o, into: from.into}
+	r := &ModelRows{in: in, model: m, options: o, into: from.into, watched: watched}
 	if o.NoiseColumn == "" && m.Noise.Column != "" {
 		r.lacking = []string{fmt.Sprintf("the table has no column %q of known noise variances: std does not include them", m.Noise.Column)}
 	}
@@ -198,8 +203,11 @@ func (r *ModelRows) Next() (Rows, error) {
 	whole, o := matrixrows.Marked(t.Gap, t.N, false), r.options
 	noise := gp.RowNoise{Known: t.Extra[o.NoiseColumn], Group: t.ExtraText[o.NoiseGroup], DefaultGroup: o.DefaultGroup, Weight: t.Extra[o.weightColumn]}
 	out := Rows{X: r.buffer[:len(whole)*all], N: len(whole), Total: t.N, Noise: noise.Pick(whole)}
-	if len(t.Keep) > 0 {
-		out.Keep = t.Keep
+	if kept := len(t.Keep) - len(r.watched); kept > 0 {
+		out.Keep = t.Keep[:kept]
+	}
+	for i, c := range r.watched {
+		c.look(t.Keep[len(t.Keep)-len(r.watched)+i], r.done)
 	}
 	if len(whole) < t.N {
 		out.Blank = t.Gap
@@ -276,7 +284,10 @@ func appendColumns[E any](all, piece [][]E) [][]E {
 }
 
 // KeptNames returns the names of the columns of RowOptions.Keep.
-func (r *ModelRows) KeptNames() []string { return r.in.KeptNames() }
+func (r *ModelRows) KeptNames() []string {
+	names := r.in.KeptNames()
+	return names[:len(names)-len(r.watched)]
+}
 
 // Progress returns the share of the table that has been read, 0 if it is unknown.
 func (r *ModelRows) Progress() float64 { return r.in.Progress() }
@@ -285,7 +296,15 @@ func (r *ModelRows) Progress() float64 { return r.in.Progress() }
 func (r *ModelRows) Reading() feature.Reading { return r.in.Reading() }
 
 // Warnings returns the warnings about the rows read so far. Later calls only append to the list.
-func (r *ModelRows) Warnings() []string { return append(slices.Clone(r.lacking), r.in.Warnings()...) }
+func (r *ModelRows) Warnings() []string {
+	all := append(slices.Clone(r.lacking), r.in.Warnings()...)
+	for _, c := range r.watched {
+		if c.others > 0 {
+			all = append(all, c.String())
+		}
+	}
+	return all
+}
 
 // Close closes the table.
 func (r *ModelRows) Close() error { return r.in.Close() }

@@ -13,12 +13,15 @@ import (
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
+	"gpfit/table/feature"
 )
 
 // Sample is the data of a job: the training rows, checked and scaled, and the held-out rows.
 type Sample struct {
 	Data Data // as given
 	Names
+	// Constants are the values of columns of numbers that are constant over the training rows; see [gp.Model].
+	Constants map[string]float64
 	// Rows are the positions of the training rows in Data; X (row-major, the columns in use) and Y are their
 	// values in original units. Y, TestY and Targets, which are scaled, are column-major with a column for
 	// each target.
@@ -136,6 +139,7 @@ func (s *Sample) chooseColumns() error {
 	for c := range s.Data.D {
 		if constant(s.X, c, s.Data.D) {
 			names = append(names, strconv.Quote(s.Data.FeatureNames[c]))
+			s.keepConstant(c)
 		} else {
 			s.Columns = append(s.Columns, c)
 		}
@@ -150,6 +154,18 @@ func (s *Sample) chooseColumns() error {
 	}
 	s.X = inUse(s.X, s.Data.D, s.Columns)
 	return nil
+}
+
+// keepConstant keeps the value of a feature that is a column of numbers.
+func (s *Sample) keepConstant(c int) {
+	e := s.Data.Encoding
+	if e != nil && e.Columns[e.Sources()[c]].Kind != feature.Number {
+		return
+	}
+	if s.Constants == nil {
+		s.Constants = map[string]float64{}
+	}
+	s.Constants[s.Data.FeatureNames[c]] = s.X[c]
 }
 
 // constant reports whether every stride-th value of v, from first on, is the same.

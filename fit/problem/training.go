@@ -21,6 +21,11 @@ func TrainingData(m *gp.Model) (Data, error) {
 		for q, c := range m.Columns {
 			data.X[i*all+c] = m.X[i*d+q]
 		}
+		for c, name := range m.FeatureNames {
+			if v, ok := m.Constants[name]; ok {
+				data.X[i*all+c] = v
+			}
+		}
 	}
 	if len(m.Targets) > 0 {
 		data.TargetName, data.TargetNames = "", m.TargetNames()

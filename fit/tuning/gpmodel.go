@@ -15,7 +15,7 @@ func (s *Placement) Model(z []float64, status string) *gp.Model {
 	theta, estimated, alpha := s.Objective.Theta()
 	terms := s.Objective.Terms()
 	m := &gp.Model{
-		Kernel: j.Kernel(), Kernels: j.Options.Kernels, Columns: from.Columns, FeatureNames: from.Data.FeatureNames, Encoding: from.Data.Encoding, TargetName: from.Data.TargetName,
+		Kernel: j.Kernel(), Kernels: j.Options.Kernels, Columns: from.Columns, FeatureNames: from.Data.FeatureNames, Constants: from.Constants, Encoding: from.Data.Encoding, TargetName: from.Data.TargetName,
 		ParameterNames: j.Program().Names(), Theta: theta, Jitter: terms.Jitter,
 		Scaling: problem.ScalingAt(from.Scalings[0], j.Params, z), NLML: terms.NLML(), Status: status,
 		X: from.X, Y: from.Y, Alpha: alpha, Rows: from.RowNumbers(), HeldOut: j.Held,
