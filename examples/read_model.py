@@ -13,6 +13,7 @@ import datetime
 import itertools
 import json
 import math
+import re
 import sys
 
 import numpy as np
@@ -273,20 +274,39 @@ def utc(text):
     return date if date.tzinfo else date.replace(tzinfo=datetime.timezone.utc)
 
 
-def encode(column, text, decimal):
+THOUSANDS = {".": ".", ",": ",", "'": "'’", "space": " \u00a0\u202f\u2009"}
+
+
+def number(text, encoding):
+    """Return a number of text as the encoding of the model writes it."""
+    left_out = THOUSANDS.get(encoding.get("thousands"), "") + ("$€£¥₹% " if encoding.get("units") else "")
+    return float(text.translate({ord(c): None for c in left_out}).replace(encoding.get("decimal", "."), "."))
+
+
+def iso(text, order):
+    """Return a date such as 1/2/2024 in the order of ISO 8601, and others as they are."""
+    found = order and re.match(r"(\d\d?)[/-](\d\d?)[/-](\d{4})(.*)", text)
+    if not found:
+        return text
+    first, second, year, rest = found.groups()
+    day, month = (first, second) if order == "dmy" else (second, first)
+    return f"{year}-{int(month):02d}-{int(day):02d}{rest}"
+
+
+def encode(column, text, encoding):
     """Return the features that a column of the encoding makes of a text."""
     kind = column["kind"]
     if text not in column.get("categories", []):  # a category in quotes keeps its blanks
         text = text.strip()
     if kind == "number":
-        return [float(text.replace(decimal, "."))]
+        return [number(text, encoding)]
     if kind == "boolean":
         return [{"true": 1.0, "yes": 1.0, "1": 1.0, "false": 0.0, "no": 0.0, "0": 0.0}[text.lower()]]
     if kind == "category":
         code = column["categories"].index(text)
         return [float(code)] if column.get("codes") else [float(k == code) for k in range(len(column["categories"]))]
     if kind == "date":
-        passed = utc(text) - utc(column["origin"])
+        passed = utc(iso(text, column.get("order"))) - utc(column["origin"])
     else:
         clock = datetime.time.fromisoformat(text)
         passed = datetime.datetime.combine(datetime.date.min, clock) - datetime.datetime.min
@@ -297,14 +317,14 @@ def read_rows(table, model):
     """Return the columns in use as an array."""
     names = model["feature_names"]
     encoding = model.get("encoding", {"columns": [{"name": name, "kind": "number"} for name in names]})
-    decimal, rows = encoding.get("decimal", "."), []
+    rows = []
     sizes = [1 if c.get("codes") else len(c.get("categories", [0])) for c in encoding["columns"]]
     starts = np.cumsum([0] + sizes)
     for row in table:
         features = np.zeros(len(names))
         for column, start, size in zip(encoding["columns"], starts, sizes):
             if any(start <= c < start + size for c in model["columns"]):  # the table may lack others
-                features[start : start + size] = encode(column, row[column["name"]], decimal)
+                features[start : start + size] = encode(column, row[column["name"]], encoding)
         rows.append(features[model["columns"]])
     return np.array(rows)
 

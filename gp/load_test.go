@@ -176,7 +176,7 @@ func TestInvalidTargets(t *testing.T) {
 // encodedModel returns a model with columns of every kind, and the cells of its training rows.
 func encodedModel(t testing.TB) (*Model, [][]string) {
 	t.Helper()
-	e := &feature.Encoding{Decimal: ",", Columns: []feature.Coding{
+	e := &feature.Encoding{Text: feature.Text{Decimal: ","}, Columns: []feature.Coding{
 		{Name: "n", Kind: feature.Number}, {Name: "b", Kind: feature.Boolean},
 		{Name: "k", Kind: feature.Category, Categories: []string{"x, y", "é"}},
 		{Name: "c", Kind: feature.Category, Categories: []string{"low", "mid", "high"}, Codes: true},

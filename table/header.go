@@ -109,7 +109,7 @@ func namedBy(opts Options, cells [][]byte) (named, sure bool) {
 // are numbers. With dates, a date is no word.
 func (in *firstRow) wordsAndNumbers(dates bool) (words, numbers []int) {
 	for i, cell := range in.scan.cells {
-		if !in.isData(cell) && !(dates && feature.Recognize(string(cell)) == feature.Date) {
+		if !in.isData(cell) && !(dates && (feature.Recognize(string(cell)) == feature.Date || feature.UnclearDate(string(cell)))) {
 			words = append(words, i)
 		} else if _, ok := in.parse(cell); ok {
 			numbers = append(numbers, i)
@@ -148,7 +148,7 @@ type columnBelow struct {
 // lookBelow returns what the rows hold that the buffer has.
 func (in *firstRow) lookBelow() below {
 	text, _ := in.scan.in.Peek(in.scan.in.Buffered()) // they are there
-	s := &scanner{source: in.scan.source, sep: in.scan.sep, decoded: in.scan.decoded, start: 1, in: bufio.NewReaderSize(bytes.NewReader(text), 1<<12)}
+	s := &scanner{source: in.scan.source, sep: in.scan.sep, decoded: in.scan.decoded, start: 1, line: in.scan.line, skip: in.scan.skip, in: bufio.NewReaderSize(bytes.NewReader(text), 1<<12)}
 	b := below{parse: in.parse, columns: make([]columnBelow, len(in.scan.cells))}
 	for i := range b.columns {
 		b.columns[i] = columnBelow{low: math.Inf(1), high: math.Inf(-1), labels: map[string]bool{}}

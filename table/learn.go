@@ -165,7 +165,7 @@ func (l *learnedCells) made(kind feature.ColumnKind) feature.Coding {
 		as.Unit = cmp.Or(l.rules.Unit, feature.Days)
 	}
 	if kind == feature.Date {
-		as.Origin = cmp.Or(l.rules.Origin, feature.DefaultOrigin)
+		as.Origin, as.Order = cmp.Or(l.rules.Origin, feature.DefaultOrigin), l.rules.Order
 	}
 	return as
 }
@@ -221,9 +221,9 @@ func (l *learnedCells) identifies(categories, rows int) string {
 // encode replaces what the rows of t gave for each of the columns, which are the given features
 // of the table, by their features, and sets t.Encoding.
 func (in *head) encode(t *Table, columns []cells, features []int, opts Options) error {
-	encoding := &feature.Encoding{TextEncoding: opts.TextEncoding}
-	if opts.Decimal == "," {
-		encoding.Decimal = ","
+	encoding := &feature.Encoding{Text: opts.Text}
+	if encoding.Decimal == "." {
+		encoding.Decimal = ""
 	}
 	for i, reader := range columns {
 		as, msg := reader.(*learnedCells).finish(t.X, i, t.D)
@@ -232,7 +232,7 @@ func (in *head) encode(t *Table, columns []cells, features []int, opts Options) 
 		}
 		encoding.Columns = append(encoding.Columns, as)
 	}
-	if encoding.Plain() {
+	if encoding.AsIs() {
 		return nil
 	}
 	t.Encoding = encoding

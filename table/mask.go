@@ -15,7 +15,7 @@ import (
 // is the first column. Of opts, only how to read a file counts, not which columns. Errors are of type [*Error]. The caller must check that the mask
 // has as many rows as the table it splits.
 func ReadMask(path, column string, opts Options) ([]bool, error) {
-	opts = Options{Header: opts.Header, Decimal: opts.Decimal, TextEncoding: opts.TextEncoding, Formats: opts.Formats}
+	opts = Options{Header: opts.Header, Text: opts.Text, SkipLines: opts.SkipLines, Formats: opts.Formats}
 	if err := opts.check(); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"gpfit/table/feature"
 )
 
 // parseNumber parses a decimal number as [strconv.ParseFloat] does, but rejects hexadecimal
@@ -111,7 +113,22 @@ func whyNotNumber(b []byte) string {
 	if _, ok := parseNumber([]byte(strings.Replace(s, ",", ".", 1))); ok {
 		return "not a number: " + quote(s) + " (write a decimal point, not a comma; or see option decimal)"
 	}
+	if as := writtenAs(b); as != "" {
+		return "not a number: " + quote(s) + " (" + as + " reads it)"
+	}
 	return "not a number: " + quote(s)
+}
+
+// writtenAs names the options that read a number, "" if none do.
+func writtenAs(b []byte) string {
+	for _, t := range feature.Texts() {
+		if number, ok := t.Number(b); ok {
+			if _, ok := parseNumber(number); ok {
+				return t.String()
+			}
+		}
+	}
+	return ""
 }
 
 // NumberText returns the shortest decimal that reads back to the same bits, without an

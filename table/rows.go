@@ -20,9 +20,8 @@ type rows struct {
 	scan    *scanner
 	cells   [][]byte // the current row
 	pending bool     // the first row is data and has not been returned
-	comma   bool     // the decimal sign is a comma
-	strict  bool     // a missing value is an error
-	skip    map[int]bool
+	as      feature.Text
+	strict  bool // a missing value is an error
 	// gaps counts the rows that precede the next record: blank lines, which are rows, from the current
 	// one on, and the record itself; 0 otherwise.
 	gaps int
@@ -57,7 +56,7 @@ func openCells(s *scanner, opts Options) (source, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	in := &rows{scan: s, head: head{source: s.source, first: s.start, empty: "no data rows, only a header"}, comma: opts.Decimal == ",", strict: opts.Missing != MissingDrop && opts.Missing != MissingMark, skip: opts.skip}
+	in := &rows{scan: s, head: head{source: s.source, first: s.start, empty: "no data rows, only a header"}, as: opts.Text, strict: opts.Missing != MissingDrop && opts.Missing != MissingMark}
 	switch opts.Header {
 	case HeaderAuto:
 		var err error
@@ -71,7 +70,7 @@ func openCells(s *scanner, opts Options) (source, error) {
 	}
 	in.pending = !in.named
 	in.warnOfComment()
-	if in.comma && len(s.cells) == 1 && bytes.IndexByte(s.cells[0], ',') >= 0 {
+	if in.as.Decimal == "," && len(s.cells) == 1 && bytes.IndexByte(s.cells[0], ',') >= 0 {
 		if _, ok := in.parse(s.cells[0]); !ok {
 			return nil, &Error{Source: s.source, Line: s.start, Msg: "commas do not separate cells here, because the decimal sign is a comma: separate them by semicolons, tabs or blanks, or give option decimal as a point"}
 		}
@@ -104,14 +103,6 @@ func (in *rows) warnOfComment() {
 // next moves to the next row of data, whose cells are valid until the next call. It
 // returns io.EOF after the last row.
 func (in *rows) next() error {
-	err := in.nextRow()
-	for in.skip[in.scan.start] && err != io.EOF {
-		err = in.nextRow()
-	}
-	return err
-}
-
-func (in *rows) nextRow() error {
 	if in.pending {
 		in.pending, in.cells, in.at = false, in.scan.cells, in.scan.start
 		return nil
@@ -129,7 +120,7 @@ func (in *rows) nextRow() error {
 	in.cells, in.at = in.scan.cells, in.scan.start
 	found, expected := len(in.scan.cells), len(in.names)
 	switch {
-	case expected == 1 && in.scan.blank > 0 && in.strict:
+	case expected == 1 && found == 1 && in.scan.blank > 0 && in.strict:
 		return &Error{Source: in.source, Line: in.scan.blank, Msg: "a blank line between rows of one cell: delete it, or write NA if it stands for a missing value"}
 	case expected == 1 && found == 1 && in.scan.blank > 0:
 		lines := in.scan.start - in.scan.blank
@@ -177,16 +168,16 @@ func (in *rows) kind(int) feature.ColumnKind { return "" }
 
 func (in *rows) number(c int) (float64, bool) { return in.parse(in.cells[c]) }
 
-// parse parses a number with the decimal sign of the file.
+// parse parses a number as the file writes numbers.
 func (in *rows) parse(cell []byte) (float64, bool) {
 	cell = trim(cell)
-	if !in.comma {
-		return parseNumber(cell)
+	if !in.as.Plain() {
+		var ok bool
+		if cell, ok = in.as.Number(cell); !ok {
+			return 0, false
+		}
 	}
-	if bytes.IndexByte(cell, '.') >= 0 {
-		return 0, false
-	}
-	return parseNumber(bytes.Replace(cell, []byte(","), []byte("."), 1))
+	return parseNumber(cell)
 }
 
 // looksLikeData reports whether a cell of the first row shows that the row is not a header.
@@ -199,7 +190,7 @@ func (in *rows) looksLikeData(cell []byte) bool {
 func (in *rows) whyNotNumber(cell []byte) string {
 	cell = trim(cell)
 	_, point := parseNumber(cell)
-	if in.comma && point && bytes.IndexByte(cell, '.') >= 0 {
+	if in.as.Decimal == "," && point && bytes.IndexByte(cell, '.') >= 0 {
 		return "not a number: " + quote(string(cell)) + " (the decimal sign is a comma here; see option decimal)"
 	}
 	return whyNotNumber(cell)

@@ -48,6 +48,8 @@ type scanner struct {
 	ends []int  // where each of them ends in text
 
 	comments, blanks int // lines skipped
+	// skip are lines that are no part of the table.
+	skip map[int]bool
 }
 
 // next reads the next record into s.cells. The error is io.EOF after the last record,
@@ -59,6 +61,8 @@ func (s *scanner) next() error {
 		switch {
 		case err != nil:
 			return err
+		case s.skip[s.line]:
+			continue
 		case len(s.skipBlanks(line)) == 0: // a line of tabs has cells if tabs separate them
 			s.blank = cmp.Or(s.blank, s.line)
 			s.blanks++

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -65,12 +64,15 @@ func Survey(path string, opts Options) (faults []Fault, fixed Options, err error
 	return faults, fixed, err
 }
 
-// rowFaults returns the faults of a text that concern rows as a whole, which o then skips, and decimal commas, which o then reads.
+// rowFaults returns the faults of a text that concern rows as a whole, which o then skips, and of its numbers and dates, which o then
+// reads.
 func rowFaults(path string, o *Options) (faults []Fault, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	o.skip = map[int]bool{}
+	if o.skip == nil {
+		o.skip = map[int]bool{}
+	}
 	src, err := openPath(path, *o)
 	if err != nil {
 		return nil, err
@@ -80,64 +82,52 @@ func rowFaults(path string, o *Options) (faults []Fault, err error) {
 	if !ok {
 		return nil, nil
 	}
-	note := func(kind string, e *Error, line int) {
-		k := slices.IndexFunc(faults, func(f Fault) bool { return f.cure == kind })
-		if k < 0 {
-			k, faults = len(faults), append(faults, Fault{First: e, index: -1, Row: kind != "decimal", cure: kind})
-		}
-		faults[k].Count, faults[k].lines = faults[k].Count+1, append(faults[k].lines, line)
-	}
-	all, points, numbers := 0, false, make([]int, len(in.names))
+	l := newLook(in)
 	for {
 		err := in.next()
 		if e, ok := errors.AsType[*Error](err); ok && e.ragged {
-			note(fmt.Sprint(len(in.cells)), e, in.scan.start)
+			l.note(fmt.Sprint(len(in.cells)), e, in.scan.start)
 			continue
 		}
 		if err != nil { // an error of the rows: the survey meets it again
 			break
 		}
-		all++
-		comma, words := -1, in.named && len(in.names) > 1
-		for c, cell := range in.cells {
-			_, number := in.parse(cell)
-			if !number && o.Decimal == "." && in.scan.sep != ',' && bytes.IndexByte(cell, ',') >= 0 {
-				if _, number = parseNumber(bytes.Replace(trim(cell), []byte(","), []byte("."), 1)); number && comma < 0 {
-					comma = c
-				}
-			}
-			if number {
-				numbers[c]++
-			}
-			points = points || number && bytes.IndexByte(cell, '.') >= 0
-			words = words && !number && !in.looksLikeData(cell) && feature.Recognize(string(cell)) != feature.Date
-		}
-		if comma >= 0 {
-			note("decimal", in.errorAt(comma, fmt.Sprintf("%s has a decimal comma, which option decimal reads", quote(string(trim(in.cells[comma]))))), in.at)
-		}
-		if words && (slices.Max(numbers) == 0 || slices.EqualFunc(in.names, in.cells, func(name string, cell []byte) bool { return name == string(cell) })) {
-			note("words", &Error{Source: in.source, Line: in.at, Msg: "no cell is a number, as in a second header: delete the line"}, in.at)
-		}
+		l.row()
 	}
-	faults = slices.DeleteFunc(faults, func(f Fault) bool {
-		switch f.cure {
-		case "decimal":
-			return points // both signs: the survey shows the cells
-		case "words":
-			return 2*slices.Max(numbers) <= all // a table of texts
-		}
-		return f.Count > all // the first row differs
-	})
+	if title := l.title(); title != nil && len(o.skip) < mostTitles {
+		o.leaveOut(*title)
+		more, err := rowFaults(path, o)
+		return append([]Fault{*title}, more...), err
+	}
+	faults = l.faults()
 	for _, f := range faults {
-		for _, line := range f.lines {
-			o.skip[line] = f.Row
-		}
-		if !f.Row {
-			o.Decimal = ","
+		switch f.cure {
+		case "text":
+			o.Text.Decimal, o.Thousands, o.Units = l.as.Decimal, l.as.Thousands, l.as.Units
+		case "date-order":
+			o.Columns.Order = l.order
+		default:
+			o.leaveOut(f)
 		}
 	}
 	return faults, nil
 }
+
+// leaveOut skips the lines of a fault, by an option unless they are to be mended.
+func (o *Options) leaveOut(f Fault) {
+	for _, line := range f.lines {
+		if o.skip[line] = true; f.Row {
+			continue
+		}
+		if o.SkipLines != "" {
+			o.SkipLines += ","
+		}
+		o.SkipLines += strconv.Itoa(line)
+	}
+}
+
+// mostTitles bounds the lines above a header that a survey takes for titles.
+const mostTitles = 20
 
 // survey returns the faults of each column. Columns that the rules asked do not name as categories may not identify rows.
 func (r *Reader) survey(asked *feature.Rules) ([]Fault, error) {

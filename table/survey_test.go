@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,5 +73,44 @@ func TestMissingWordsAsCategories(t *testing.T) {
 	}
 	if _, err := readKinds("c,y\n,1\nu,2\nu,3\n", feature.Rules{Categories: []string{"c"}}, nil); err == nil {
 		t.Error("an empty cell is a category")
+	}
+}
+
+// TestSurveyTexts finds how the numbers and dates of a text are written, and lines that are no rows.
+func TestSurveyTexts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv")
+	for _, c := range []struct{ text, want string }{
+		{"x;y\n1.234,5;1\n2,5;2\n3;3\n", `{, . false} ""`},
+		{"x,y\n\"1,234.5\",1\n2.5,2\n3,3\n", `{ , false} ""`},
+		{"x;y\n1'234;$1\n2.5;$2\n3;$3\n", `{ ' true} ""`},
+		{"x;y\n1 234,5;5%\n2;6 %\n3;7%\n", `{, space true} ""`},
+		{"x;y\n1,5;1\n2.5;2\n3;3\n", `{  false} ""`}, // both signs: no way to write numbers reads both
+		{"Sales\n\nBerlin;2024;1\nx;y\n1;2\n2;3\n3;4\n", `{  false} "1,3"`},
+		{"x;y\n1;2\n2;3\n3;4\nTotal;9\n", `{  false} "5"`},
+		{"d;y\n01/02/2024;2\n13/02/2024;3\n03/02/2024;4\n", `{  false} "" dmy`},
+		{"d;y\n01/02/2024;2\n02/02/2024;3\n03/02/2024;4\n", `{  false} ""`}, // both orders
+	} {
+		testcheck.Do(t, os.WriteFile(path, []byte(c.text), 0o600))
+		faults, fixed, err := Survey(path, Options{})
+		got := fmt.Sprintf("{%s %s %v} %q", fixed.Decimal, fixed.Thousands, fixed.Units, fixed.SkipLines)
+		if fixed.Columns.Order != "" {
+			got += " " + string(fixed.Columns.Order)
+		}
+		if got != c.want || err == nil && len(faults) == 0 {
+			t.Errorf("%q: %s, want %s (%v, %v)", c.text, got, c.want, faults, err)
+		}
+	}
+}
+
+// TestSkipLines leaves out lines before the header and after it.
+func TestSkipLines(t *testing.T) {
+	got, err := ReadFrom(strings.NewReader("a title; of, two kinds\n\nunits;m\nx;y\n1;2\nTotal;2\n3;4\n"), "T", Options{SkipLines: "1-3, 6"})
+	if err != nil || got.N != 2 || got.Line[1] != 7 || got.FeatureNames[0] != "x" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, bad := range []string{"0", "a", "3-2", "1-", "-1"} {
+		if CheckLines(bad) == nil {
+			t.Errorf("%q is accepted", bad)
+		}
 	}
 }

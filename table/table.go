@@ -36,8 +36,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gpfit/table/feature"
 )
@@ -124,11 +127,11 @@ type Options struct {
 	// Amend, unless nil, changes the selected columns of o for a table whose columns have
 	// the given names.
 	Amend func(names []string, o *Options)
-	// Decimal is the decimal sign of text, "," or "."; empty is a point.
-	Decimal string
-	// TextEncoding is the encoding of text without a byte order mark, as [CheckTextEncoding] knows it;
-	// empty is UTF-8.
-	TextEncoding string
+	// Text says how the cells of text are written. Its encoding, of text without a byte order mark, has a name that
+	// [CheckTextEncoding] knows; empty is UTF-8.
+	feature.Text
+	// SkipLines are lines of text that are no part of the table, such as titles and totals: numbers and ranges, from 1, such as "1-2,40".
+	SkipLines string
 	// Columns says how [Read] reads feature columns that are not numbers; nil means that
 	// all features must be numbers. [Table.Encoding] has the result.
 	Columns *feature.Rules
@@ -142,7 +145,7 @@ type Options struct {
 
 // check completes the options whose values are words.
 func (o *Options) check() error {
-	o.Header, o.Missing, o.Decimal = cmp.Or(o.Header, HeaderAuto), cmp.Or(o.Missing, MissingError), cmp.Or(o.Decimal, ".")
+	o.Header, o.Missing = cmp.Or(o.Header, HeaderAuto), cmp.Or(o.Missing, MissingError)
 	switch {
 	case !slices.Contains([]HeaderMode{HeaderAuto, HeaderYes, HeaderNo}, o.Header):
 		return fmt.Errorf("header %q: must be auto, yes or no", o.Header)
@@ -150,13 +153,48 @@ func (o *Options) check() error {
 		return fmt.Errorf("option missing: %q must be error, drop or blank", o.Missing)
 	case len(o.Features) > 0 && len(o.Exclude) > 0:
 		return errors.New("option exclude leaves columns out of all inputs, and option features names the inputs: give one of them")
-	case o.Decimal != "." && o.Decimal != ",":
-		return fmt.Errorf("decimal sign %q: must be . or ,", o.Decimal)
+	}
+	if err := o.Text.Check(); err != nil {
+		return err
+	}
+	var err error
+	if o.skip, err = o.lines(); err != nil {
+		return err
 	}
 	if err := CheckTextEncoding(o.TextEncoding); err != nil {
 		return fmt.Errorf("encoding %s: %w", quote(o.TextEncoding), err)
 	}
 	return nil
+}
+
+// CheckLines returns an error unless text is a list of line numbers and ranges, such as "1-2,40".
+func CheckLines(text string) error {
+	_, err := (&Options{SkipLines: text}).lines()
+	return err
+}
+
+// lines returns the lines to skip, those of a survey included.
+func (o *Options) lines() (map[int]bool, error) {
+	const most = 1 << 20
+	all := maps.Clone(o.skip)
+	for _, part := range strings.FieldsFunc(o.SkipLines, func(r rune) bool { return r == ',' }) {
+		first, last, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		from, err := strconv.Atoi(first)
+		to := from
+		if isRange && err == nil {
+			to, err = strconv.Atoi(last)
+		}
+		if err != nil || from < 1 || to < from || to-from > most {
+			return nil, fmt.Errorf("option skip-lines: %q must be the number of a line or a range such as 1-2", part)
+		}
+		if all == nil {
+			all = map[int]bool{}
+		}
+		for line := from; line <= to; line++ {
+			all[line] = true
+		}
+	}
+	return all, nil
 }
 
 // Table is a table of n rows: inputs with d columns and, except for some predictions,

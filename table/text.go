@@ -71,7 +71,7 @@ func unpack(in *bufio.Reader) (form string, text io.Reader, err error) {
 // newScanner prepares r for reading records: it unpacks compressed text, decodes text that is not UTF-8, and finds or guesses the
 // separator.
 func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
-	s := &scanner{source: source, raw: counter{r: r}}
+	s := &scanner{source: source, raw: counter{r: r}, skip: opts.skip}
 	s.in = bufio.NewReaderSize(&sticky{r: &s.raw}, bufferSize)
 	packed, text, err := unpack(s.in)
 	if s.packed = packed; err != nil {
@@ -98,6 +98,12 @@ func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 		head, err = s.in.Peek(bufferSize)
 	}
 	// ReadSlice returns Peek's errors again, because the reader is sticky.
+	for s.skip[s.line+1] && err != io.EOF {
+		if _, err := s.readLine(); err != nil {
+			return nil, err
+		}
+		head, err = s.in.Peek(bufferSize)
+	}
 	if line := namedSeparator.Find(head); line != nil {
 		s.sep, s.line = line[len("sep=")], 1
 		_, _ = s.in.Discard(len(line)) // it is in the buffer

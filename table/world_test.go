@@ -70,7 +70,7 @@ func newWorldTable(seed uint64) *worldTable {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	from := worldEncodings[r.IntN(len(worldEncodings))]
 	letters := []rune(from.letters)
-	w := &worldTable{opts: Options{NoTarget: true, Columns: &feature.Rules{Codes: true}, Missing: MissingMark, TextEncoding: from.option}}
+	w := &worldTable{opts: Options{NoTarget: true, Columns: &feature.Rules{Codes: true}, Missing: MissingMark, Text: feature.Text{TextEncoding: from.option}}}
 	s := &w.settings
 	s.Encoding, s.Sep, s.Decimal, s.Header, s.Missing = from.python, pick(",", ",", ";", "\t", "|", " "), ".", true, worldMissing
 	if s.Sep != "," && chance(0.4) {

@@ -15,6 +15,12 @@ type Options struct {
 	Header *Word `yaml:"header,omitempty" json:"header,omitempty"`
 	// Decimal: decimal sign of text; a comma does not separate columns then.
 	Decimal *string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
+	// Thousands: sign between groups of three digits in the numbers of text; the model keeps it.
+	Thousands *string `yaml:"thousands,omitempty" json:"thousands,omitempty"`
+	// StripUnits: leave out the signs $ € £ ¥ ₹ and % of numbers of text; the model does the same.
+	StripUnits *bool `yaml:"strip_units,omitempty" json:"strip_units,omitempty"`
+	// SkipLines: lines of text that are no part of the table, such as titles above the header and a total: numbers and ranges such as 1-2,40.
+	SkipLines *string `yaml:"skip_lines,omitempty" json:"skip_lines,omitempty"`
 	// Encoding: encoding of text, such as windows-1252, iso-8859-1, windows-1251, koi8-r, shift_jis or gb18030; the model keeps it.
 	Encoding *string `yaml:"encoding,omitempty" json:"encoding,omitempty"`
 	// Missing: what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number.
@@ -39,6 +45,8 @@ type Options struct {
 	DateUnit *string `yaml:"date_unit,omitempty" json:"date_unit,omitempty"`
 	// DateOrigin: date from which dates are counted.
 	DateOrigin *string `yaml:"date_origin,omitempty" json:"date_origin,omitempty"`
+	// DateOrder: order of day and month in dates such as 1/2/2024; the model keeps it.
+	DateOrder *string `yaml:"date_order,omitempty" json:"date_order,omitempty"`
 	// ARD: give every leaf of the kernel one lengthscale per column.
 	ARD *bool `yaml:"ard,omitempty" json:"ard,omitempty"`
 	// Mean: mean function: auto, a constant or, if the fit chooses the kernel, also linear or with the seasons of a series; or a sum of zero, constant, linear, poly(DEGREE), bumps(COUNT) and seasonal(PERIOD, HARMONICS), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns.

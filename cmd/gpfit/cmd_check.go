@@ -11,6 +11,7 @@ import (
 	"gpfit/cmd/gpfit/internal/cli"
 	"gpfit/cmd/gpfit/internal/filecheck"
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/fit/dataset"
 	"gpfit/fit/problem"
 	"gpfit/table"
@@ -63,7 +64,7 @@ func printCheck(c *cli.Command, r filecheck.Statement) error {
 }
 
 // tableEndings are the ends of names of tables; a run and a model have others.
-var tableEndings = []string{".csv", ".tsv", ".txt", ".dat", ".jsonl", ".ndjson", ".gz", ".parquet", ".arrow", ".feather", ".npy", ".npz"}
+var tableEndings = []string{".csv", ".tsv", ".txt", ".dat", ".jsonl", ".ndjson", ".gz", ".bz2", ".zst", ".zip", ".parquet", ".arrow", ".arrows", ".feather", ".npy", ".npz"}
 
 func isTable(path string) bool {
 	info, err := os.Stat(path)
@@ -79,10 +80,10 @@ func checkTable(c *cli.Command, path string) (bool, error) {
 	mend := false
 	for _, f := range faults {
 		mend = mend || f.Row
-		all = append(all, strings.TrimPrefix(f.Error(), path+": "))
+		all = append(all, messages.Flags(strings.TrimPrefix(f.Error(), path+": ")))
 	}
 	if err != nil {
-		all, line = append(all, strings.TrimPrefix(err.Error(), path+": ")), ""
+		all, line = append(all, messages.Flags(strings.TrimPrefix(err.Error(), path+": "))), ""
 	}
 	if c.Output.JSON {
 		return all == nil, json.NewEncoder(c.Out).Encode(tableCheck{"check", 1, path, "table", all == nil, all, line})

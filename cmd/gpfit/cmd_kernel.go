@@ -190,7 +190,7 @@ func givenVerdict(h kernel.Kernelhood, names []string, told bool) string {
 
 // readGiven reads a table of numbers.
 func readGiven(c *cli.Command, path string, o dataset.Options) (problem.Data, error) {
-	o.Header, o.Decimal, o.TextEncoding, o.Features, o.Exclude, o.Columns = c.Data.Header, c.Data.Decimal, c.Data.TextEncoding, c.Data.Features, c.Data.Exclude, c.Data.Columns
+	o.Header, o.Text, o.SkipLines, o.Features, o.Exclude, o.Columns = c.Data.Header, c.Data.Text, c.Data.SkipLines, c.Data.Features, c.Data.Exclude, c.Data.Columns
 	o.Columns.Codes = true
 	return flags.ReadTable(c.Ctx, path, c.In, o)
 }

@@ -168,7 +168,7 @@ func sampleExpression(c *cli.Command) (*gp.Joint, sampleRows, error) {
 		return nil, at, err
 	}
 	if c.Sample.Grid == nil {
-		data, err := flags.ReadTable(c.Ctx, c.Args[0], c.In, dataset.Options{NoTarget: true, Features: c.Rows.Features, Header: c.Rows.Header, Decimal: c.Rows.Decimal, TextEncoding: c.Rows.TextEncoding})
+		data, err := flags.ReadTable(c.Ctx, c.Args[0], c.In, dataset.Options{NoTarget: true, Features: c.Rows.Features, Header: c.Rows.Header, Text: c.Rows.Text, SkipLines: c.Rows.SkipLines})
 		if err != nil {
 			return nil, at, err
 		}

@@ -34,10 +34,9 @@ type Options struct {
 	Exclude []string
 	// Header says whether the first row names the columns: auto, yes or no; empty means auto.
 	Header string
-	// Decimal is the decimal sign of text: "." or ","; empty means a point.
-	Decimal string
-	// TextEncoding is the encoding of text without a byte order mark; empty means UTF-8.
-	TextEncoding string
+	// Text says how text is written, and SkipLines which of its lines are no part of the table; see [table.Options].
+	feature.Text
+	SkipLines string
 	// Columns says how to read features that are not numbers.
 	Columns feature.Rules
 	// Encoding, unless nil, says how the columns of Features become the features, as in a
@@ -125,7 +124,7 @@ func (o *Options) Data(t *table.Table) problem.Data {
 // columns returns the options for reading the table at path.
 func (o *Options) columns(path string) table.Options {
 	c := table.Options{
-		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Exclude: o.Exclude, Header: table.HeaderMode(o.Header), Decimal: o.Decimal, TextEncoding: o.TextEncoding,
+		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Exclude: o.Exclude, Header: table.HeaderMode(o.Header), Text: o.Text, SkipLines: o.SkipLines,
 		Subsample: o.Subsample, Seed: o.Seed, Formats: o.Formats, Columns: &o.Columns,
 	}
 	if e := o.Encoding; e != nil {
@@ -163,7 +162,7 @@ func (o *Options) columns(path string) table.Options {
 // ReadMask reads the mask of the table at path. Another file than the table has its own header and
 // decimal sign.
 func (o *Options) ReadMask(path string) ([]bool, error) {
-	how := table.Options{TextEncoding: o.TextEncoding, Formats: o.Formats}
+	how := table.Options{Text: feature.Text{TextEncoding: o.TextEncoding}, Formats: o.Formats}
 	if o.Mask == path {
 		how = o.columns(path)
 	}

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,14 +28,13 @@ type RowOptions struct {
 	Features []string
 	// Header is auto, yes or no: whether the first row names the columns. Empty means auto.
 	Header string
-	// Decimal is the decimal sign of text, "." or ","; empty means the sign of the training
-	// table. RefuseUnseen makes errors of categories that the training table did not have. Otherwise all their
+	// Text says how text is written, where that is not as in the training table. SkipLines are lines of it that are no part of the
+	// table; see [table.Options].
+	feature.Text
+	SkipLines string
+	// RefuseUnseen makes errors of categories that the training table did not have. Otherwise all their
 	// indicators are 0 and a warning counts their rows; their code is −1 if only hamming sees it, and else an error.
-	Decimal      string
 	RefuseUnseen bool
-	// TextEncoding is the encoding of text without a byte order mark; empty means that the training
-	// table's counts.
-	TextEncoding string
 	// NoiseColumn is the column of known noise variances, NoiseGroup the column of noise group
 	// labels. Empty means the column with the same name as in training, if the table has it.
 	// DefaultGroup is the group of rows whose group the model does not have.
@@ -111,8 +109,7 @@ func OpenRows(path string, stdin io.Reader, m *gp.Model, o RowOptions) (*ModelRo
 	from := newColumns(m)
 	columns := table.Options{
 		NoTarget: true, Features: o.Features, Header: table.HeaderMode(o.Header), Missing: table.MissingMode(o.Missing), Keep: o.Keep,
-		Formats: o.Formats, Encoding: from.choose, Decimal: cmp.Or(o.Decimal, from.encoding.Decimal),
-		TextEncoding: cmp.Or(o.TextEncoding, from.encoding.TextEncoding),
+		Formats: o.Formats, Encoding: from.choose, Text: o.Text.Or(from.encoding.Text), SkipLines: o.SkipLines,
 	}
 	if !o.RefuseUnseen {
 		columns.Unseen = from.unseen(m)

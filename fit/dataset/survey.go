@@ -14,11 +14,15 @@ func Survey(path string, o Options) (faults []table.Fault, options map[string]st
 	if fixed.Missing == table.MissingDrop {
 		options["missing"] = "drop"
 	}
-	if fixed.Decimal == "," {
-		options["decimal"] = ","
+	for name, value := range map[string]string{
+		"decimal": fixed.Decimal, "thousands": fixed.Thousands, "date-order": string(fixed.Columns.Order), "skip-lines": fixed.SkipLines, "target": fixed.Target,
+	} {
+		if value != "" {
+			options[name] = value
+		}
 	}
-	if fixed.Target != "" {
-		options["target"] = fixed.Target
+	if fixed.Units {
+		options["strip-units"] = "true"
 	}
 	for name, columns := range map[string][]string{"exclude": fixed.Exclude, "categories": fixed.Columns.Categories} {
 		if len(columns) > 0 {

@@ -89,9 +89,37 @@ var (
 	zones = []string{"", "Z07:00", "Z0700", "Z07", " Z07:00", " Z0700"}
 )
 
-// layouts are all forms of dates, in the language of package time.
-var layouts = func() []string {
-	all := slices.Concat(days, []string{"2006-01", "20060102", "20060102T150405", "20060102T150405Z0700"})
+// DateOrder is an order of day and month.
+type DateOrder string
+
+// The orders.
+const (
+	DayFirst   DateOrder = "dmy"
+	MonthFirst DateOrder = "mdy"
+)
+
+// DateOrders returns all orders.
+func DateOrders() []DateOrder { return []DateOrder{DayFirst, MonthFirst} }
+
+// Reads reports whether a text is a date in the order.
+func (o DateOrder) Reads(text string) bool {
+	r := dateReader{order: o}
+	_, err := r.parse(text)
+	return err == nil
+}
+
+// orders are the layouts of dates that only an order makes clear.
+var orders = map[DateOrder][]string{
+	DayFirst:   withTimes([]string{"2/1/2006", "2-1-2006", "2/1/06", "2-1-06"}),
+	MonthFirst: withTimes([]string{"1/2/2006", "1-2-2006", "1/2/06", "1-2-06"}),
+}
+
+// layouts are all other forms of dates, in the language of package time.
+var layouts = slices.Concat([]string{"2006-01", "20060102", "20060102T150405", "20060102T150405Z0700"}, withTimes(days))
+
+// withTimes returns forms of dates, alone and with each form of a time of day and of its zone.
+func withTimes(days []string) []string {
+	all := slices.Clone(days)
 	for _, day := range days {
 		for _, between := range []string{"T", " "} {
 			for _, clock := range times {
@@ -102,10 +130,13 @@ var layouts = func() []string {
 		}
 	}
 	return all
-}()
+}
 
 // dateReader parses dates. It tries the form of the date before first.
-type dateReader struct{ last string }
+type dateReader struct {
+	last  string
+	order DateOrder
+}
 
 // unclear matches dates whose order of day and month nobody can know.
 var unclear = regexp.MustCompile(`^\d{1,2}[/-]\d{1,2}[/-](\d{4}|\d{2})(?:[ T].*)?$`)
@@ -123,14 +154,14 @@ func (r *dateReader) parse(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	for _, layout := range layouts {
+	for _, layout := range slices.Concat(layouts, orders[r.order]) {
 		if t, err := time.Parse(layout, text); err == nil {
 			r.last = layout
 			return t, nil
 		}
 	}
 	if UnclearDate(text) {
-		return time.Time{}, fmt.Errorf("is the day or the month first in %s? Write 2024-01-31", textform.Quote(text))
+		return time.Time{}, fmt.Errorf("is the day or the month first in %s? Option date-order dmy or mdy says which", textform.Quote(text))
 	}
 	return time.Time{}, notDate(text)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"gpfit/internal/suggest"
@@ -27,6 +26,7 @@ func (c *Coding) Encoder() (*Encoder, error) {
 	e := &Encoder{column: *c}
 	if c.Kind == Date {
 		e.origin, _ = ParseDate(c.Origin)
+		e.dates.order = c.Order
 	}
 	if c.Kind == Category {
 		e.codes = make(map[string]int, len(c.Categories))
@@ -109,8 +109,12 @@ func (e *Encoding) Row(cells []string) ([]float64, error) {
 	for i := range e.Columns {
 		c := &e.Columns[i]
 		cell := cells[i]
-		if c.Kind == Number && e.Decimal != "" {
-			cell = strings.Replace(cell, e.Decimal, ".", 1)
+		if c.Kind == Number && !e.Text.Plain() {
+			number, ok := e.Text.Number([]byte(cell))
+			if !ok {
+				return nil, fmt.Errorf("column %q: not a number: %s", c.Name, textform.Quote(cell))
+			}
+			cell = string(number)
 		}
 		encoder, err := c.Encoder()
 		if err != nil {

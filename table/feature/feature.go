@@ -46,6 +46,8 @@ type Rules struct {
 	Unit Unit
 	// Origin is the date that becomes 0, in a form of [ParseDate]; empty means 1970-01-01.
 	Origin string
+	// Order is the order of day and month in dates such as 1/2/2024; empty means that these are an error.
+	Order DateOrder
 }
 
 // Coding says how a column of a table becomes one or several features.
@@ -60,6 +62,8 @@ type Coding struct {
 	// Unit is the unit of a date or time of day. Origin is the date that becomes 0.
 	Unit   Unit   `json:"unit,omitempty"`
 	Origin string `json:"origin,omitempty"`
+	// Order is the order of day and month in dates such as 1/2/2024; empty means that these are an error.
+	Order DateOrder `json:"order,omitempty"`
 }
 
 // Width returns the number of features that the column becomes.
@@ -167,6 +171,9 @@ func (c *Coding) check() error {
 		if err := c.Unit.check(); err != nil {
 			return fmt.Errorf("the column %q: %w", c.Name, err)
 		}
+		if c.Order != "" && orders[c.Order] == nil {
+			return fmt.Errorf("the column %q: the order of dates %q is none of dmy and mdy", c.Name, c.Order)
+		}
 		if _, err := ParseDate(c.Origin); err != nil && c.Kind == Date {
 			return fmt.Errorf("the column %q: %w", c.Name, err)
 		}
@@ -178,10 +185,8 @@ func (c *Coding) check() error {
 
 // Encoding says how the columns of a table become the features of a model.
 type Encoding struct {
-	// Decimal is the decimal sign in the text of the table; empty means a point.
-	Decimal string `json:"decimal,omitempty"`
-	// TextEncoding is the name of the encoding of that text; empty means UTF-8 or a byte order mark.
-	TextEncoding string `json:"text_encoding,omitempty"`
+	// Text says how the table writes its cells.
+	Text
 	// Columns are the columns that the features come from, in the order of the features.
 	Columns []Coding `json:"columns"`
 }
@@ -195,9 +200,9 @@ func Numbers(names []string) *Encoding {
 	return e
 }
 
-// Plain reports whether the encoding takes numbers with decimal points, in UTF-8, as they are.
-func (e *Encoding) Plain() bool {
-	return e.Decimal == "" && e.TextEncoding == "" && !slices.ContainsFunc(e.Columns, func(c Coding) bool { return c.Kind != Number })
+// AsIs reports whether the encoding takes numbers with decimal points, in UTF-8, as they are.
+func (e *Encoding) AsIs() bool {
+	return e.Text == (Text{}) && !slices.ContainsFunc(e.Columns, func(c Coding) bool { return c.Kind != Number })
 }
 
 // Features returns the names of all features.
@@ -211,8 +216,8 @@ func (e *Encoding) Features() []string {
 
 // Check returns an error unless the encoding is valid and makes features of these names.
 func (e *Encoding) Check(features []string) error {
-	if e.Decimal != "" && e.Decimal != "," {
-		return fmt.Errorf("the decimal sign %q is neither a point nor a comma", e.Decimal)
+	if err := e.Text.Check(); err != nil {
+		return err
 	}
 	for i := range e.Columns {
 		if err := e.Columns[i].check(); err != nil {

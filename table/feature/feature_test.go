@@ -123,7 +123,7 @@ func TestCheck(t *testing.T) {
 		"unknown kind":     {Columns: []Coding{{Name: "a", Kind: "colour"}}},
 		"the unit":         {Columns: []Coding{{Name: "a", Kind: Clock}}},
 		"not a date":       {Columns: []Coding{{Name: "a", Kind: Date, Unit: Days}}},
-		"decimal sign":     {Decimal: ";", Columns: []Coding{{Name: "a", Kind: Number}}},
+		"decimal sign":     {Text: Text{Decimal: ";"}, Columns: []Coding{{Name: "a", Kind: Number}}},
 		"makes 1 features": {Columns: []Coding{{Name: "b", Kind: Number}}},
 	} {
 		testcheck.Fail[error](t, e.Check([]string{"a"}), want)

@@ -15,6 +15,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "exclude": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
@@ -29,6 +32,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "category_columns": ("word", "indicators"),
         "date_unit": ("word", "days"),
         "date_origin": ("text", "1970-01-01"),
+        "date_order": ("word", None),
         "kernel": ("text", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
@@ -86,6 +90,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "exclude": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
@@ -98,6 +105,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "category_columns": ("word", "indicators"),
         "date_unit": ("word", "days"),
         "date_origin": ("text", "1970-01-01"),
+        "date_order": ("word", None),
         "kernel": ("text", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
@@ -140,6 +148,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "exclude": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
@@ -154,6 +165,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "category_columns": ("word", "indicators"),
         "date_unit": ("word", "days"),
         "date_origin": ("text", "1970-01-01"),
+        "date_order": ("word", None),
         "kernels": ("text, repeated", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
@@ -196,6 +208,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "exclude": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
@@ -210,6 +225,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "category_columns": ("word", "indicators"),
         "date_unit": ("word", "days"),
         "date_origin": ("text", "1970-01-01"),
+        "date_order": ("word", None),
         "kernels": ("text, repeated", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
@@ -259,6 +275,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "exclude": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
@@ -273,6 +292,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "category_columns": ("word", "indicators"),
         "date_unit": ("word", "days"),
         "date_origin": ("text", "1970-01-01"),
+        "date_order": ("word", None),
         "standardize": ("word", "xy"),
         "penalty": ("word", "ridge"),
         "lambdas": ("list of numbers", None),
@@ -297,6 +317,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "exclude": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
@@ -311,6 +334,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "category_columns": ("word", "indicators"),
         "date_unit": ("word", "days"),
         "date_origin": ("text", "1970-01-01"),
+        "date_order": ("word", None),
         "kernel": ("text", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
@@ -356,6 +380,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "features": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "unseen": ("word", "zero"),
@@ -387,6 +414,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "features": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "keep": ("list of columns", None),
@@ -422,6 +452,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "features": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "unseen": ("word", "zero"),
         "noise_column": ("column", None),
@@ -493,6 +526,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "exclude": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
@@ -503,6 +539,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "category_columns": ("word", "indicators"),
         "date_unit": ("word", "days"),
         "date_origin": ("text", "1970-01-01"),
+        "date_order": ("word", None),
         "ard": ("true or false", False),
         "standardize": ("word", "xy"),
         "set": ("NAME=VALUE", None),
@@ -586,6 +623,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "features": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "unseen": ("word", "zero"),
@@ -610,6 +650,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "exclude": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
+        "thousands": ("word", None),
+        "strip_units": ("true or false", False),
+        "skip_lines": ("text", None),
         "encoding": ("text", None),
         "missing": ("word", "error"),
         "subsample": ("whole number", None),
@@ -620,6 +663,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "category_columns": ("word", "indicators"),
         "date_unit": ("word", "days"),
         "date_origin": ("text", "1970-01-01"),
+        "date_order": ("word", None),
         "kernel": ("text", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
@@ -667,6 +711,7 @@ VARIABLES = (
     "GPFIT_D",
     "GPFIT_DATA",
     "GPFIT_DATES",
+    "GPFIT_DATE_ORDER",
     "GPFIT_DATE_ORIGIN",
     "GPFIT_DATE_UNIT",
     "GPFIT_DECIMAL",
@@ -761,6 +806,7 @@ VARIABLES = (
     "GPFIT_SHOW",
     "GPFIT_SIZE",
     "GPFIT_SIZES",
+    "GPFIT_SKIP_LINES",
     "GPFIT_SLURM_ACCOUNT",
     "GPFIT_SLURM_CPUS",
     "GPFIT_SLURM_GRES",
@@ -776,12 +822,14 @@ VARIABLES = (
     "GPFIT_SPLIT_MASK",
     "GPFIT_STANDARDIZE",
     "GPFIT_STD_ERRORS",
+    "GPFIT_STRIP_UNITS",
     "GPFIT_SUBSAMPLE",
     "GPFIT_TABLE",
     "GPFIT_TARGET",
     "GPFIT_TARGET_TRANSFORM",
     "GPFIT_TERMS",
     "GPFIT_TEST",
+    "GPFIT_THOUSANDS",
     "GPFIT_THREADS",
     "GPFIT_TIE",
     "GPFIT_TOLERANCE",
@@ -803,6 +851,9 @@ class FitOptions(TypedDict, total=False):
     exclude: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
     subsample: int | None
@@ -817,6 +868,7 @@ class FitOptions(TypedDict, total=False):
     category_columns: Literal["indicators", "codes"] | None
     date_unit: Literal["seconds", "minutes", "hours", "days", "weeks", "years"] | None
     date_origin: str | int | None
+    date_order: Literal["dmy", "mdy"] | None
     kernel: str | int | None
     ard: bool | None
     mean: str | int | None
@@ -875,6 +927,9 @@ class NlmlOptions(TypedDict, total=False):
     exclude: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
     subsample: int | None
@@ -887,6 +942,7 @@ class NlmlOptions(TypedDict, total=False):
     category_columns: Literal["indicators", "codes"] | None
     date_unit: Literal["seconds", "minutes", "hours", "days", "weeks", "years"] | None
     date_origin: str | int | None
+    date_order: Literal["dmy", "mdy"] | None
     kernel: str | int | None
     ard: bool | None
     mean: str | int | None
@@ -930,6 +986,9 @@ class SelectOptions(TypedDict, total=False):
     exclude: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
     subsample: int | None
@@ -944,6 +1003,7 @@ class SelectOptions(TypedDict, total=False):
     category_columns: Literal["indicators", "codes"] | None
     date_unit: Literal["seconds", "minutes", "hours", "days", "weeks", "years"] | None
     date_origin: str | int | None
+    date_order: Literal["dmy", "mdy"] | None
     kernels: str | Sequence[str] | None
     ard: bool | None
     mean: str | int | None
@@ -987,6 +1047,9 @@ class CompareOptions(TypedDict, total=False):
     exclude: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
     subsample: int | None
@@ -1001,6 +1064,7 @@ class CompareOptions(TypedDict, total=False):
     category_columns: Literal["indicators", "codes"] | None
     date_unit: Literal["seconds", "minutes", "hours", "days", "weeks", "years"] | None
     date_origin: str | int | None
+    date_order: Literal["dmy", "mdy"] | None
     kernels: str | Sequence[str] | None
     ard: bool | None
     mean: str | int | None
@@ -1051,6 +1115,9 @@ class PathOptions(TypedDict, total=False):
     exclude: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
     subsample: int | None
@@ -1065,6 +1132,7 @@ class PathOptions(TypedDict, total=False):
     category_columns: Literal["indicators", "codes"] | None
     date_unit: Literal["seconds", "minutes", "hours", "days", "weeks", "years"] | None
     date_origin: str | int | None
+    date_order: Literal["dmy", "mdy"] | None
     standardize: Literal["xy", "x", "y", "none"] | None
     penalty: Literal["ridge", "lasso"] | None
     lambdas: float | str | Sequence[float] | None
@@ -1090,6 +1158,9 @@ class ProfileOptions(TypedDict, total=False):
     exclude: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
     subsample: int | None
@@ -1104,6 +1175,7 @@ class ProfileOptions(TypedDict, total=False):
     category_columns: Literal["indicators", "codes"] | None
     date_unit: Literal["seconds", "minutes", "hours", "days", "weeks", "years"] | None
     date_origin: str | int | None
+    date_order: Literal["dmy", "mdy"] | None
     kernel: str | int | None
     ard: bool | None
     mean: str | int | None
@@ -1150,6 +1222,9 @@ class UpdateOptions(TypedDict, total=False):
     features: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
     unseen: Literal["zero", "error"] | None
@@ -1182,6 +1257,9 @@ class PredictOptions(TypedDict, total=False):
     features: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     missing: Literal["error", "drop", "blank"] | None
     keep: str | int | Sequence[str | int] | None
@@ -1218,6 +1296,9 @@ class SampleOptions(TypedDict, total=False):
     features: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     unseen: Literal["zero", "error"] | None
     noise_column: str | int | None
@@ -1299,6 +1380,9 @@ class KernelCheckOptions(TypedDict, total=False):
     exclude: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
     subsample: int | None
@@ -1309,6 +1393,7 @@ class KernelCheckOptions(TypedDict, total=False):
     category_columns: Literal["indicators", "codes"] | None
     date_unit: Literal["seconds", "minutes", "hours", "days", "weeks", "years"] | None
     date_origin: str | int | None
+    date_order: Literal["dmy", "mdy"] | None
     ard: bool | None
     standardize: Literal["xy", "x", "y", "none"] | None
     set: str | Sequence[str] | Mapping[str, float] | None
@@ -1400,6 +1485,9 @@ class ReportOptions(TypedDict, total=False):
     features: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
     unseen: Literal["zero", "error"] | None
@@ -1425,6 +1513,9 @@ class BenchOptions(TypedDict, total=False):
     exclude: str | int | Sequence[str | int] | None
     header: Literal["auto", "yes", "no"] | None
     decimal: Literal[".", ","] | None
+    thousands: Literal[".", ",", "'", "space"] | None
+    strip_units: bool | None
+    skip_lines: str | int | None
     encoding: str | int | None
     missing: Literal["error", "drop"] | None
     subsample: int | None
@@ -1435,6 +1526,7 @@ class BenchOptions(TypedDict, total=False):
     category_columns: Literal["indicators", "codes"] | None
     date_unit: Literal["seconds", "minutes", "hours", "days", "weeks", "years"] | None
     date_origin: str | int | None
+    date_order: Literal["dmy", "mdy"] | None
     kernel: str | int | None
     ard: bool | None
     mean: str | int | None

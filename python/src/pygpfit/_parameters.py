@@ -29,6 +29,14 @@ class FitParameters(BaseEstimator):
         default: names, indices or ranges of indices
     decimal : word, default None
         decimal sign of text; a comma does not separate columns then: ., ,
+    thousands : word, default None
+        sign between groups of three digits in the numbers of text; the model keeps it:
+        ., ,, ', space
+    strip_units : true or false, default False
+        leave out the signs $ € £ ¥ ₹ and % of numbers of text; the model does the same
+    skip_lines : text, default None
+        lines of text that are no part of the table, such as titles above the header and
+        a total: numbers and ranges such as 1-2,40
     encoding : text, default None
         encoding of text, such as windows-1252, iso-8859-1, windows-1251, koi8-r,
         shift_jis or gb18030; the model keeps it
@@ -62,6 +70,8 @@ class FitParameters(BaseEstimator):
         hours, days, weeks, years
     date_origin : text, default "1970-01-01"
         date from which dates are counted
+    date_order : word, default None
+        order of day and month in dates such as 1/2/2024; the model keeps it: dmy, mdy
     ard : true or false, default False
         give every leaf of the kernel one lengthscale per column
     mean : text, default "auto"
@@ -224,6 +234,9 @@ class FitParameters(BaseEstimator):
         features: str | int | Sequence[str | int] | None = None,
         exclude: str | int | Sequence[str | int] | None = None,
         decimal: Literal[".", ","] | None = None,
+        thousands: Literal[".", ",", "'", "space"] | None = None,
+        strip_units: bool | None = False,
+        skip_lines: str | int | None = None,
         encoding: str | int | None = None,
         missing: Literal["error", "drop"] | None = "error",
         subsample: int | None = None,
@@ -236,6 +249,7 @@ class FitParameters(BaseEstimator):
         category_columns: Literal["indicators", "codes"] | None = "indicators",
         date_unit: Literal["seconds", "minutes", "hours", "days", "weeks", "years"] | None = "days",
         date_origin: str | int | None = "1970-01-01",
+        date_order: Literal["dmy", "mdy"] | None = None,
         ard: bool | None = False,
         mean: str | int | None = "auto",
         mean_prior: float | str | None = None,
@@ -285,6 +299,9 @@ class FitParameters(BaseEstimator):
         self.features = features
         self.exclude = exclude
         self.decimal = decimal
+        self.thousands = thousands
+        self.strip_units = strip_units
+        self.skip_lines = skip_lines
         self.encoding = encoding
         self.missing = missing
         self.subsample = subsample
@@ -297,6 +314,7 @@ class FitParameters(BaseEstimator):
         self.category_columns = category_columns
         self.date_unit = date_unit
         self.date_origin = date_origin
+        self.date_order = date_order
         self.ard = ard
         self.mean = mean
         self.mean_prior = mean_prior

@@ -165,10 +165,5 @@ func (c *Command) takeColumns(m *gp.Model) {
 	for _, column := range encoding.Columns {
 		c.Data.Features = append(slices.Clip(c.Data.Features), column.Name)
 	}
-	if !c.Changed("decimal") {
-		c.Data.Decimal = encoding.Decimal
-	}
-	if !c.Changed("encoding") {
-		c.Data.TextEncoding = encoding.TextEncoding
-	}
+	c.Data.Text = c.Data.Text.Or(encoding.Text)
 }

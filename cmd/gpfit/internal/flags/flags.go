@@ -184,7 +184,9 @@ func (o *Set) CommandLine(command []string, without []string, more map[string]st
 // Line returns a command with its arguments and options, as one writes it in a shell.
 func Line(command []string, options map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(options)) {
-		command = append(command, "--"+name, options[name])
+		if command = append(command, "--"+name); options[name] != "true" {
+			command = append(command, options[name])
+		}
 	}
 	return shellLine(command)
 }

@@ -1,0 +1,133 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gpfit/table/feature"
+)
+
+// look is what a survey sees of a text before it knows the columns: faults of rows, how numbers and dates are written, and a total.
+type look struct {
+	in    *rows
+	found []Fault
+	// all counts the rows, and numbers and dates the numbers and dates of each column.
+	all            int
+	numbers, dates []int
+	// texts are the ways to write numbers that read all cells so far that plain numbers do not, and orders the orders of dates.
+	texts  []feature.Text
+	orders []feature.DateOrder
+	// as and order are the first of them in the end.
+	as    feature.Text
+	order feature.DateOrder
+	// total is a fault of the last row: a text in a column that has numbers or dates in all rows before.
+	total *Fault
+}
+
+func newLook(in *rows) *look {
+	l := &look{in: in, numbers: make([]int, len(in.names)), dates: make([]int, len(in.names)), orders: feature.DateOrders()}
+	if in.as.Plain() {
+		l.texts = feature.Texts()[1:]
+	}
+	return l
+}
+
+// note counts a fault of a kind in a line.
+func (l *look) note(kind string, e *Error, line int) {
+	k := slices.IndexFunc(l.found, func(f Fault) bool { return f.cure == kind })
+	if k < 0 {
+		k, l.found = len(l.found), append(l.found, Fault{First: e, index: -1, Row: e.ragged, cure: kind})
+	}
+	l.found[k].Count, l.found[k].lines = l.found[k].Count+1, append(l.found[k].lines, line)
+}
+
+// row looks at the current row.
+func (l *look) row() {
+	in := l.in
+	l.all++
+	l.total = nil
+	words := in.named && len(in.names) > 1
+	for c, cell := range in.cells {
+		cell = trim(cell)
+		_, number := in.parse(cell)
+		unclear := feature.UnclearDate(string(cell))
+		date := unclear || !number && feature.Recognize(string(cell)) == feature.Date
+		switch {
+		case number:
+		case date:
+			l.dates[c]++
+		case brokenNumber(string(cell)):
+			number = l.reads(c, cell)
+		case max(l.numbers[c], l.dates[c]) == l.all-1 && l.all > 2 && !in.looksLikeData(cell):
+			l.total = &Fault{First: in.errorAt(c, fmt.Sprintf("%s where all rows before have numbers or dates, as in a line of totals", quote(string(cell)))), Count: 1, index: -1, cure: "total", lines: []int{in.at}}
+		}
+		if number {
+			l.numbers[c]++
+			l.texts = slices.DeleteFunc(l.texts, func(t feature.Text) bool { return !readsAs(t, cell) })
+		}
+		if unclear {
+			l.orders = slices.DeleteFunc(l.orders, func(o feature.DateOrder) bool { return !o.Reads(string(cell)) })
+			l.note("date-order", in.errorAt(c, fmt.Sprintf("%s has the day or the month first, which option date-order says", quote(string(cell)))), in.at)
+		}
+		words = words && !number && !in.looksLikeData(cell) && !date
+	}
+	if words && (slices.Max(l.numbers) == 0 || slices.EqualFunc(in.names, in.cells, func(name string, cell []byte) bool { return name == string(cell) })) {
+		l.note("words", &Error{Source: in.source, Line: in.at, Msg: "no cell is a number, as in a second header"}, in.at)
+	}
+}
+
+// reads notes a number that is written in another way, if one of those left reads it.
+func (l *look) reads(c int, cell []byte) bool {
+	k := slices.IndexFunc(l.texts, func(t feature.Text) bool { return readsAs(t, cell) })
+	if k < 0 {
+		return false
+	}
+	l.note("text", l.in.errorAt(c, fmt.Sprintf("%s is no plain number: %s reads it", quote(string(cell)), l.texts[k])), l.in.at)
+	return true
+}
+
+// readsAs reports whether a cell is a number in a way to write it.
+func readsAs(t feature.Text, cell []byte) bool {
+	number, ok := t.Number(cell)
+	if ok {
+		_, ok = parseNumber(number)
+	}
+	return ok
+}
+
+// title returns the fault of a first line that has another number of cells than all rows below it, nil if it has not.
+func (l *look) title() *Fault {
+	k := slices.IndexFunc(l.found, func(f Fault) bool { return f.First.ragged && f.Count > 1 && f.Count > 9*l.all })
+	if k < 0 {
+		return nil
+	}
+	return &Fault{
+		First: &Error{Source: l.in.source, Line: l.in.first, Msg: fmt.Sprintf("%s has another number of cells than the rows below, as a title has", quote(strings.Join(l.in.names, " ")))},
+		Count: 1, index: -1, cure: "title", lines: []int{l.in.first},
+	}
+}
+
+// faults returns the faults that are not contradicted by other rows.
+func (l *look) faults() []Fault {
+	if len(l.texts) > 0 {
+		l.as = l.texts[0]
+	}
+	if len(l.orders) == 1 {
+		l.order = l.orders[0]
+	}
+	if l.total != nil {
+		l.found = append(l.found, *l.total)
+	}
+	return slices.DeleteFunc(l.found, func(f Fault) bool {
+		switch f.cure {
+		case "text":
+			return len(l.texts) == 0 // the survey shows the cells
+		case "date-order":
+			return l.order == "" // the survey shows the cells
+		case "words":
+			return 2*slices.Max(l.numbers) <= l.all // a table of texts
+		}
+		return f.Count > l.all // the first row differs
+	})
+}
