@@ -71,7 +71,7 @@ func TestKinds(t *testing.T) {
 
 // TestDecimal checks decimal commas with every separator.
 func TestDecimal(t *testing.T) {
-	comma := func(o *Options) { o.Decimal = "," }
+	comma := func(o *Options) { o.Text.Decimal = "," }
 	for _, text := range []string{"a;y\n1,5;2\n-,25;3e-1\n", "a\ty\n1,5\t2\n-,25\t3e-1\n", "a y\n1,5 2\n-,25 3e-1\n", "1,5;2\n-,25;3e-1\n"} {
 		got, err := readKinds(text, feature.Rules{}, comma)
 		if err != nil || !slices.Equal(got.X, []float64{1.5, -0.25}) || !slices.Equal(got.Y, []float64{2, 0.3}) || got.Encoding == nil || got.Encoding.Decimal != "," {

@@ -83,7 +83,7 @@ func (l *look) reads(c int, cell []byte) bool {
 	if k < 0 {
 		return false
 	}
-	l.note("text", l.in.errorAt(c, fmt.Sprintf("%s is no plain number: %s reads it", quote(string(cell)), l.texts[k])), l.in.at)
+	l.note("text", l.in.errorAt(c, fmt.Sprintf("%s is no plain number: %s reads it", quote(string(cell)), l.texts[k].Options())), l.in.at)
 	return true
 }
 

@@ -124,7 +124,7 @@ func writtenAs(b []byte) string {
 	for _, t := range feature.Texts() {
 		if number, ok := t.Number(b); ok {
 			if _, ok := parseNumber(number); ok {
-				return t.String()
+				return t.Options()
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func rowFaults(path string, o *Options) (faults []Fault, err error) {
 	for _, f := range faults {
 		switch f.cure {
 		case "text":
-			o.Text.Decimal, o.Thousands, o.Units = l.as.Decimal, l.as.Thousands, l.as.Units
+			o.Text.Decimal, o.Text.Thousands, o.Text.Units = l.as.Decimal, l.as.Thousands, l.as.Units
 		case "date-order":
 			o.Columns.Order = l.order
 		default:

@@ -92,7 +92,7 @@ func TestSurveyTexts(t *testing.T) {
 	} {
 		testcheck.Do(t, os.WriteFile(path, []byte(c.text), 0o600))
 		faults, fixed, err := Survey(path, Options{})
-		got := fmt.Sprintf("{%s %s %v} %q", fixed.Decimal, fixed.Thousands, fixed.Units, fixed.SkipLines)
+		got := fmt.Sprintf("{%s %s %v} %q", fixed.Text.Decimal, fixed.Text.Thousands, fixed.Text.Units, fixed.SkipLines)
 		if fixed.Columns.Order != "" {
 			got += " " + string(fixed.Columns.Order)
 		}

@@ -129,7 +129,7 @@ type Options struct {
 	Amend func(names []string, o *Options)
 	// Text says how the cells of text are written. Its encoding, of text without a byte order mark, has a name that
 	// [CheckTextEncoding] knows; empty is UTF-8.
-	feature.Text
+	Text feature.Text
 	// SkipLines are lines of text that are no part of the table, such as titles and totals: numbers and ranges, from 1, such as "1-2,40".
 	SkipLines string
 	// Columns says how [Read] reads feature columns that are not numbers; nil means that
@@ -161,8 +161,8 @@ func (o *Options) check() error {
 	if o.skip, err = o.lines(); err != nil {
 		return err
 	}
-	if err := CheckTextEncoding(o.TextEncoding); err != nil {
-		return fmt.Errorf("encoding %s: %w", quote(o.TextEncoding), err)
+	if err := CheckTextEncoding(o.Text.TextEncoding); err != nil {
+		return fmt.Errorf("encoding %s: %w", quote(o.Text.TextEncoding), err)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func CheckLines(text string) error {
 	return err
 }
 
-// lines returns the lines to skip, those of a survey included.
+// lines returns the lines to skip, with the lines that a survey leaves out.
 func (o *Options) lines() (map[int]bool, error) {
 	const most = 1 << 20
 	all := maps.Clone(o.skip)

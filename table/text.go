@@ -87,7 +87,7 @@ func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 		}
 	}
 	begin, _ := s.in.Peek(4)
-	decoder, name, mark := decoding(begin, opts.TextEncoding)
+	decoder, name, mark := decoding(begin, opts.Text.TextEncoding)
 	_, _ = s.in.Discard(mark) // it is in the buffer
 	if s.decoded = name; decoder != nil {
 		s.in = bufio.NewReaderSize(&sticky{r: transform.NewReader(s.in, decoder)}, bufferSize)
@@ -109,7 +109,7 @@ func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 		_, _ = s.in.Discard(len(line)) // it is in the buffer
 		return s, nil
 	}
-	s.sep = guessSeparator(head, err != nil, opts.Decimal == ",")
+	s.sep = guessSeparator(head, err != nil, opts.Text.Decimal == ",")
 	return s, nil
 }
 

@@ -74,7 +74,7 @@ func newWorldTable(seed uint64) *worldTable {
 	s := &w.settings
 	s.Encoding, s.Sep, s.Decimal, s.Header, s.Missing = from.python, pick(",", ",", ";", "\t", "|", " "), ".", true, worldMissing
 	if s.Sep != "," && chance(0.4) {
-		s.Decimal, w.opts.Decimal = ",", ","
+		s.Decimal, w.opts.Text.Decimal = ",", ","
 	}
 	end := pick("\n", "\n", "\r\n", "\r")
 	blanks, multiline := s.Sep == " ", s.Sep != " " && chance(0.2)

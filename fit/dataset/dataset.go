@@ -35,7 +35,7 @@ type Options struct {
 	// Header says whether the first row names the columns: auto, yes or no; empty means auto.
 	Header string
 	// Text says how text is written, and SkipLines which of its lines are no part of the table; see [table.Options].
-	feature.Text
+	Text feature.Text
 	SkipLines string
 	// Columns says how to read features that are not numbers.
 	Columns feature.Rules
@@ -162,7 +162,7 @@ func (o *Options) columns(path string) table.Options {
 // ReadMask reads the mask of the table at path. Another file than the table has its own header and
 // decimal sign.
 func (o *Options) ReadMask(path string) ([]bool, error) {
-	how := table.Options{Text: feature.Text{TextEncoding: o.TextEncoding}, Formats: o.Formats}
+	how := table.Options{Text: feature.Text{TextEncoding: o.Text.TextEncoding}, Formats: o.Formats}
 	if o.Mask == path {
 		how = o.columns(path)
 	}

@@ -107,7 +107,7 @@ func TestModelFile(t *testing.T) {
 		}}
 		comma := rapid.Bool().Draw(t, "comma")
 		if comma {
-			o.Decimal = ","
+			o.Text.Decimal = ","
 		}
 		lines := make([]string, n+1)
 		for c := range d {

@@ -15,13 +15,13 @@ func Survey(path string, o Options) (faults []table.Fault, options map[string]st
 		options["missing"] = "drop"
 	}
 	for name, value := range map[string]string{
-		"decimal": fixed.Decimal, "thousands": fixed.Thousands, "date-order": string(fixed.Columns.Order), "skip-lines": fixed.SkipLines, "target": fixed.Target,
+		"decimal": fixed.Text.Decimal, "thousands": fixed.Text.Thousands, "date-order": string(fixed.Columns.Order), "skip-lines": fixed.SkipLines, "target": fixed.Target,
 	} {
 		if value != "" {
 			options[name] = value
 		}
 	}
-	if fixed.Units {
+	if fixed.Text.Units {
 		options["strip-units"] = "true"
 	}
 	for name, columns := range map[string][]string{"exclude": fixed.Exclude, "categories": fixed.Columns.Categories} {

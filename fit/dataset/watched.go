@@ -19,7 +19,7 @@ type watchedColumn struct {
 	text        string
 }
 
-// watch adds the columns that were constant in training, and are in the table, to the ones to keep.
+// watch keeps the columns of the table that were constant in training.
 func watch(m *gp.Model, names []string, columns *table.Options) (all []*watchedColumn) {
 	for _, name := range slices.Sorted(maps.Keys(m.Constants)) {
 		if columns.ByName && slices.Contains(names, name) {

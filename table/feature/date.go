@@ -161,7 +161,7 @@ func (r *dateReader) parse(text string) (time.Time, error) {
 		}
 	}
 	if UnclearDate(text) {
-		return time.Time{}, fmt.Errorf("is the day or the month first in %s? Option date-order dmy or mdy says which", textform.Quote(text))
+		return time.Time{}, fmt.Errorf("is the day or the month first in %s? Say so by option date-order dmy or mdy", textform.Quote(text))
 	}
 	return time.Time{}, notDate(text)
 }

@@ -74,8 +74,8 @@ func Texts() (all []Text) {
 	return all
 }
 
-// String names the options that read numbers so, "" for plain ones.
-func (t Text) String() string {
+// Options names the options that read numbers so, "" for plain ones.
+func (t Text) Options() string {
 	var names []string
 	if t.Decimal == "," {
 		names = append(names, "option decimal ,")

@@ -26,7 +26,7 @@ func TestTextNumber(t *testing.T) {
 			}
 		}
 		if got != c.want {
-			t.Errorf("%q by %v: %v, want %v", c.cell, c.text, got, c.want)
+			t.Errorf("%q by %v: %v, want %v", c.cell, c.text.Options(), got, c.want)
 		}
 	}
 	for _, bad := range []Text{{Decimal: ";"}, {Thousands: "x"}, {Thousands: "."}, {Thousands: ",", Decimal: ","}} {
