@@ -42,7 +42,7 @@ const (
 // categories, which are columns of 0 and 1, there is nothing.
 func fewLevels(s *problem.Sample) (most int) {
 	combinations, varied := 1.0, 0
-	categories := s.Data.Encoding != nil && !s.Data.Encoding.Plain()
+	categories := s.Data.Encoding != nil && !s.Data.Encoding.AsIs()
 	for c, feature := range s.Columns {
 		levels := []float64{}
 		for _, held := range []bool{false, true} {

@@ -27,7 +27,7 @@ type look struct {
 
 func newLook(in *rows) *look {
 	l := &look{in: in, numbers: make([]int, len(in.names)), dates: make([]int, len(in.names)), orders: feature.DateOrders()}
-	if in.as.Plain() {
+	if in.as.PlainNumbers() {
 		l.texts = feature.Texts()[1:]
 	}
 	return l

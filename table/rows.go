@@ -171,7 +171,7 @@ func (in *rows) number(c int) (float64, bool) { return in.parse(in.cells[c]) }
 // parse parses a number as the file writes numbers.
 func (in *rows) parse(cell []byte) (float64, bool) {
 	cell = trim(cell)
-	if !in.as.Plain() {
+	if !in.as.PlainNumbers() {
 		var ok bool
 		if cell, ok = in.as.Number(cell); !ok {
 			return 0, false

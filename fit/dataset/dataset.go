@@ -35,7 +35,7 @@ type Options struct {
 	// Header says whether the first row names the columns: auto, yes or no; empty means auto.
 	Header string
 	// Text says how text is written, and SkipLines which of its lines are no part of the table; see [table.Options].
-	Text feature.Text
+	Text      feature.Text
 	SkipLines string
 	// Columns says how to read features that are not numbers.
 	Columns feature.Rules
@@ -102,7 +102,7 @@ func (o *Options) Data(t *table.Table) problem.Data {
 	reading := t.Reading
 	d := problem.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, Encoding: t.Encoding, TargetName: t.TargetName, Reading: &reading, Warnings: t.Warnings}
 	if e := o.Encoding; e != nil {
-		if d.FeatureNames = e.Features(); !e.Plain() {
+		if d.FeatureNames = e.Features(); !e.AsIs() {
 			d.Encoding = e
 		}
 	}

@@ -30,7 +30,7 @@ type RowOptions struct {
 	Header string
 	// Text says how text is written, where that is not as in the training table. SkipLines are lines of it that are no part of the
 	// table; see [table.Options].
-	Text feature.Text
+	Text      feature.Text
 	SkipLines string
 	// RefuseUnseen makes errors of categories that the training table did not have. Otherwise all their
 	// indicators are 0 and a warning counts their rows; their code is −1 if only hamming sees it, and else an error.

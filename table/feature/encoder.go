@@ -109,7 +109,7 @@ func (e *Encoding) Row(cells []string) ([]float64, error) {
 	for i := range e.Columns {
 		c := &e.Columns[i]
 		cell := cells[i]
-		if c.Kind == Number && !e.Text.Plain() {
+		if c.Kind == Number && !e.Text.PlainNumbers() {
 			number, ok := e.Text.Number([]byte(cell))
 			if !ok {
 				return nil, fmt.Errorf("column %q: not a number: %s", c.Name, textform.Quote(cell))

@@ -57,8 +57,8 @@ func (t Text) point() string {
 	return t.Decimal
 }
 
-// Plain reports whether numbers are written with a decimal point alone.
-func (t Text) Plain() bool { return t.point() == "." && t.Thousands == "" && !t.Units }
+// PlainNumbers reports whether numbers are written with a decimal point alone.
+func (t Text) PlainNumbers() bool { return t.point() == "." && t.Thousands == "" && !t.Units }
 
 // Texts returns all ways to write numbers, the plain one first and the simple ones before others.
 func Texts() (all []Text) {
