@@ -8,7 +8,7 @@ import (
 	"gpfit/table/feature"
 )
 
-// look is what a survey sees of a text before it knows the columns: faults of rows, how numbers and dates are written, and a total.
+// look finds, before a survey knows the columns of a text, faults of rows, how numbers and dates are written, and a total.
 type look struct {
 	in    *rows
 	found []Fault

@@ -13,7 +13,6 @@ import (
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
-	"gpfit/table/feature"
 )
 
 // Sample is the data of a job: the training rows, checked and scaled, and the held-out rows.
@@ -136,10 +135,13 @@ func (s *Sample) split() error {
 // chooseColumns leaves out columns that are constant over the training rows.
 func (s *Sample) chooseColumns() error {
 	var names []string
+	s.Constants = map[string]float64{}
 	for c := range s.Data.D {
 		if constant(s.X, c, s.Data.D) {
 			names = append(names, strconv.Quote(s.Data.FeatureNames[c]))
-			s.keepConstant(c)
+			if s.Data.Encoding.IsNumber(c) {
+				s.Constants[s.Data.FeatureNames[c]] = s.X[c]
+			}
 		} else {
 			s.Columns = append(s.Columns, c)
 		}
@@ -154,18 +156,6 @@ func (s *Sample) chooseColumns() error {
 	}
 	s.X = inUse(s.X, s.Data.D, s.Columns)
 	return nil
-}
-
-// keepConstant keeps the value of a feature that is a column of numbers.
-func (s *Sample) keepConstant(c int) {
-	e := s.Data.Encoding
-	if e != nil && e.Columns[e.Sources()[c]].Kind != feature.Number {
-		return
-	}
-	if s.Constants == nil {
-		s.Constants = map[string]float64{}
-	}
-	s.Constants[s.Data.FeatureNames[c]] = s.X[c]
 }
 
 // constant reports whether every stride-th value of v, from first on, is the same.
