@@ -24,6 +24,23 @@ func knownSteps() []float64 {
 // turns over the series by which lines may miss the period of a calendar.
 const wholeSteps, calendarTurns = 0.1, 0.5
 
+// ofWeek returns a family whose period is a half or a third of a week of days as harmonics of the week: seven levels may have
+// most of their power in one of the three.
+func (f family) ofWeek(n float64) family {
+	far := f.period * f.period / n
+	for k := 2; k <= 3; k++ {
+		if math.Abs(f.period-stepsOfWeek/float64(k)) > calendarTurns*far {
+			continue
+		}
+		f.members = slices.Clone(f.members)
+		for i := range f.members {
+			f.members[i].harmonic *= k
+		}
+		return f.fitted()
+	}
+	return f
+}
+
 // rounded returns the period of a family in a series of n steps as one of a calendar, or as a whole number of steps, and whether it
 // is one. The lines say a frequency to a quarter of a turn over the series, or a half if the series grows.
 func (f family) rounded(n float64) (steps float64, whole bool) {

@@ -84,6 +84,7 @@ func Seasons(column, targets []float64) []Season {
 	for _, f := range families(lines(values), len(values)) {
 		steps, whole := f.period, false
 		if even {
+			f = f.ofWeek(n)
 			steps, whole = f.rounded(n)
 		}
 		out = append(out, Season{Period: toDigits(steps*step, periodDigits), Steps: steps, Turns: n / steps, Cycle: !whole, lines: f.members})

@@ -283,3 +283,22 @@ func TestGrossErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestPartOfWeek finds the week of 240 of 1,460 days whose levels have nearly all power in one harmonic.
+func TestPartOfWeek(t *testing.T) {
+	for seed := range uint64(10) {
+		for k := range 3 {
+			rng := rand.New(rand.NewPCG(seed, 6))
+			days := hours(1460)
+			days = testcheck.Slice(240, func(i int) float64 {
+				j := i + rng.IntN(len(days)-i)
+				days[i], days[j] = days[j], days[i]
+				return days[i]
+			})
+			y := series(rng, days, 0.1, func(d float64) float64 { return math.Sin(2*math.Pi*float64(k+1)*d/7) + math.Sin(d/200) })
+			if found := Seasons(days, y); len(found) == 0 || found[0].Steps != 7 || found[0].Period != 7 || found[0].Cycle {
+				t.Errorf("seed %d, harmonic %d: %+v", seed, k+1, found)
+			}
+		}
+	}
+}
