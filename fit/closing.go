@@ -399,6 +399,7 @@ func (c *closing) drawPosterior(ctx context.Context) error {
 		}
 		c.out.Model.Draws, r.Posterior = p.modelDraws(d), p.report(d)
 		r.Warnings = append(r.Warnings, r.Posterior.Warnings...)
+		err = c.drawSecond(ctx, p.withoutNoise)
 	}
 	// The workspace shall hold the factor of the result again.
 	if _, lost := c.s.Value(c.late, c.result.X); lost != nil {

@@ -23,6 +23,8 @@ type found struct {
 	transform *summary.TransformReport
 	choice    *summary.ModelChoice
 	floor     *summary.NoiseFloorReport
+	// second is another model to average with; nil without.
+	second *auto.Second
 }
 
 // A search is a step of a fit. It continues the best so far, if the job asks for that, or leaves it. An error ends the
@@ -84,7 +86,7 @@ func chooseModel(ctx context.Context, w *tuning.Workplace, log *journal.Journal,
 		}
 		best.spent.Add(searchCost)
 	}
-	if best.result, best.choice, err = auto.Tune(ctx, w, log); best.choice != nil && best.choice.Transform != nil {
+	if best.result, best.choice, best.second, err = auto.Tune(ctx, w, log); best.choice != nil && best.choice.Transform != nil {
 		best.transform = best.choice.Transform
 	}
 	return err

@@ -10,12 +10,16 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/kernel"
 )
 
 // of returns the model with the parameters of draw k; its weights are still to be found.
 func (d *Draws) of(m *Model, k int) *Model {
 	one := *m
 	one.Theta, one.factorPath, one.Draws = d.Theta[k], "", nil
+	if d.other(k) {
+		one.Kernel, one.Mean = d.Kernel, *d.Mean
+	}
 	if d.Coefficients != nil {
 		one.Mean.Coefficients = d.Coefficients[k]
 	}
@@ -60,6 +64,8 @@ type Mixture struct {
 	// own is the model with its own parameters. The draws take their turns on its workspace.
 	own *system
 	use []int
+	// prog is the kernel of the draws of the other model; nil until one needs it.
+	prog *kernel.Program
 	// lent says that the workspace holds the factor of own, which it gets back.
 	lent bool
 	// again is true from the second prediction on. kept then holds the systems of the draws if they are small,
@@ -150,7 +156,17 @@ func (x *Mixture) draw(ctx context.Context, i int) (*system, error) {
 	if x.kept[i] != nil {
 		return x.kept[i], nil
 	}
-	s := x.own.of(x.own.whole.Draws.of(x.own.whole, x.use[i]), x.own.ws)
+	d, whole := x.own.whole.Draws, x.own.whole
+	s := x.own.of(d.of(whole, x.use[i]), x.own.ws)
+	if d.other(x.use[i]) {
+		if x.prog == nil {
+			var err error
+			if x.prog, err = s.whole.Program(); err != nil {
+				return nil, err
+			}
+		}
+		s.prog = x.prog
+	}
 	keep := x.keeps()
 	if keep {
 		s.ws = nil

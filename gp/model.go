@@ -259,7 +259,14 @@ type Draws struct {
 	Lambda []float64 `json:"lambda,omitempty"`
 	// Group is, for each training row, the index of its noise group; nil without groups.
 	Group []int `json:"group,omitempty"`
+	// The draws from index From on are of another model of the rows, with this kernel and mean. Kernel is "" without.
+	Kernel string `json:"kernel,omitempty"`
+	Mean   *Mean  `json:"mean,omitempty"`
+	From   int    `json:"from,omitempty"`
 }
+
+// other reports whether draw k is of the other model.
+func (d *Draws) other(k int) bool { return d.Kernel != "" && k >= d.From }
 
 // Len returns the number of draws; 0 for nil.
 func (d *Draws) Len() int {

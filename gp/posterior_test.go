@@ -13,6 +13,7 @@ import (
 
 	"gpfit/internal/testcheck"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // TestLeaveOneOut predicts every row from an explicit inverse of the others.
@@ -382,5 +383,72 @@ func TestRelevanceThreads(t *testing.T) {
 	want := testcheck.Get(Relevance(t.Context(), m, 1))(t)
 	if got, err := Relevance(t.Context(), m, 3); err != nil || !slices.Equal(got, want) {
 		t.Errorf("relevance %v on 3 threads, %v on one, error %v", got, want, err)
+	}
+}
+
+// withSecond returns a model with two draws of its own and two of another kernel with another mean, and the four models alone.
+func withSecond(t *testing.T, n int) (m *Model, alone []*Model) {
+	m = withDraws(newModel(t, n), 2)
+	own, second := withDraws(newModel(t, n), 2), newModel(t, n)
+	second.Kernel, second.Theta, second.NoiseVariance = "linear + matern12", []float64{0.4, 1.1, 0.6}, 0.2
+	second.Mean = Mean{Text: "constant", Basis: mean.Basis{{Group: mean.Constant}}, Coefficients: []float64{0}, LeastSquares: true}
+	d := m.Draws
+	d.Kernel, d.Mean, d.From = second.Kernel, &second.Mean, 2
+	for k := range 4 {
+		one := *newModel(t, n)
+		if one.Theta, one.NoiseVariance = own.Draws.Theta[k%2], own.Draws.Noise[k%2][0]; k >= 2 {
+			one = *second
+			one.Theta, one.NoiseVariance = scaled(second.Theta, float64(k)), 0.1*float64(k)
+			d.Theta, d.Noise = append(d.Theta, one.Theta), append(d.Noise, []float64{one.NoiseVariance})
+			refitLeastSquares(t, &one)
+		} else {
+			weigh(t, &one)
+		}
+		alone = append(alone, &one)
+	}
+	return m, alone
+}
+
+// TestSecondModel compares a mixture with draws of a second model with the four models alone, before and after a file in the
+// ninth schema version, and refuses impossible ones.
+func TestSecondModel(t *testing.T) {
+	m, alone := withSecond(t, 40)
+	rows := newRows(6)
+	loaded, info := testcheck.Get2(Inspect(saved(t, m.Save)))(t)
+	if info.SchemaVersion != 9 {
+		t.Errorf("version %d", info.SchemaVersion)
+	}
+	for _, m := range []*Model{m, loaded} {
+		x := testcheck.Get(NewMixture(t.Context(), m, backend, 0))(t)
+		for range 3 { // the second call makes the factors that it keeps
+			got := testcheck.Get(x.Predict(t.Context(), rows, 6, RowNoise{}))(t)[0]
+			means := testcheck.Get(x.PredictMeans(t.Context(), rows, 6))(t)[0]
+			for i := range 6 {
+				average, square := 0.0, 0.0
+				for _, one := range alone {
+					p := predict(t, one, rows)
+					average, square = average+p.Mean[i]/4, square+(p.Std[i]*p.Std[i]+p.Mean[i]*p.Mean[i])/4
+				}
+				testcheck.Within(t, got.Mean[i], average, 1e-8*math.Abs(average), "mean of row %d", i)
+				testcheck.Within(t, means[i], average, 1e-8*math.Abs(average), "mean alone of row %d", i)
+				testcheck.Within(t, got.Std[i], math.Sqrt(square-average*average), 1e-5*got.Std[i], "deviation of row %d", i)
+			}
+		}
+		x.Close()
+	}
+	old, _ := withSecond(t, 12)
+	loadsAs(t, "v9_second", old)
+	for name, spoil := range map[string]func(d *Draws){
+		"no mean":        func(d *Draws) { d.Mean = nil },
+		"a short draw":   func(d *Draws) { d.Theta[3] = d.Theta[3][:1] },
+		"too few draws":  func(d *Draws) { d.From = 5 },
+		"no kernel":      func(d *Draws) { d.Kernel = "nothing" },
+		"a coefficient":  func(d *Draws) { d.Mean.Coefficients = nil },
+		"unlike its own": func(d *Draws) { d.From = 3 },
+	} {
+		bad, _ := withSecond(t, 12)
+		if spoil(bad.Draws); newHeader(bad).Validate() == nil {
+			t.Errorf("%s is valid", name)
+		}
 	}
 }

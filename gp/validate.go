@@ -166,9 +166,23 @@ func (d *Draws) validate(m *Model, prog *kernel.Program) error {
 	if noise == 0 && m.NoiseVariance > 0 {
 		noise = 1
 	}
+	progs := map[bool]*kernel.Program{false: prog}
+	if second := *m; d.Kernel != "" {
+		if d.Mean == nil || d.Coefficients != nil || d.From < 0 || d.From > len(d.Theta) {
+			return fmt.Errorf("%d draws, from %d on of another model without a mean", len(d.Theta), d.From)
+		}
+		second.Kernel = d.Kernel
+		var err error
+		if progs[true], err = second.Program(); err == nil {
+			err = d.Mean.validate(len(m.Columns))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	for k, theta := range d.Theta {
 		switch {
-		case prog.CheckTheta(theta) != nil:
+		case progs[d.other(k)].CheckTheta(theta) != nil:
 			return fmt.Errorf("draw %d of the parameters is %v", k, theta)
 		case noise > 0 && (len(d.Noise) != len(d.Theta) || len(d.Noise[k]) != noise || firstNonFinite(d.Noise[k]) >= 0 || slices.Min(d.Noise[k]) < 0):
 			return fmt.Errorf("draw %d has no %d noise variances", k, noise)

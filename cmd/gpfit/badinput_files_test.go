@@ -94,7 +94,7 @@ var badModels = []badCase{
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"Cholesky factor"}, change: lastNumber("factor", nanBits)},
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"model.json claims"}, change: inHeader(`"n": 6`, `"n": 600000000000`)},
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"model.json claims"}, change: inHeader(`"n": 6`, `"n": -6`)},
-	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"use a newer gpfit"}, change: inHeader(`"schema_version": 2`, `"schema_version": 9`)},
+	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"use a newer gpfit"}, change: inHeader(`"schema_version": 2`, `"schema_version": 99`)},
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: inHeader(`{`, `[`)},
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: inHeader(`"rbf"`, `"rbff"`)},
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: inHeader(`"theta": [`, `"theta": [1, 2, 3, `)},

@@ -85,15 +85,15 @@ type chooser struct {
 
 // Tune chooses kernel and mean of the job of w, gives w the job of that model and tunes it over all
 // rows. It returns the result, which counts all evaluations, and what was compared; nil if nothing
-// was. The error is as [hyperopt.Tune]'s.
-func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, *summary.ModelChoice, error) {
+// was; and another model to average with. The error is as [hyperopt.Tune]'s.
+func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, *summary.ModelChoice, *Second, error) {
 	c := newChooser(ctx, w, log)
 	interrupted := c.all()
 	if interrupted == nil {
 		c, interrupted = c.transformed()
 	}
 	if c.best == nil {
-		return nil, nil, interrupted
+		return nil, nil, nil, interrupted
 	}
 	report := &c.report
 	if len(report.Models) < 2 {
@@ -105,11 +105,11 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 		if c.count(chosen.result, chosen); interrupted != nil {
 			chosen.result.Status = descent.StatusCancelled
 		}
-		return chosen.result, report, interrupted
+		return chosen.result, report, c.second(), interrupted
 	}
 	job, err := c.with(c.best.Kernel, c.best.Mean, c.best.values(), c.job.Sample)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	tuning.Rebind(w, job)
 	settings := job.Settings(w.Backends[0])
@@ -121,7 +121,7 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 		result.X, result.F, result.Status, result.BestStart = job.Params.Start(), math.NaN(), descent.StatusCancelled, -1
 		result.GradientNorm, result.RelativeChange = math.NaN(), math.NaN()
 		c.count(result, nil)
-		return result, report, interrupted
+		return result, report, nil, interrupted
 	}
 	result, err := hyperopt.Tune(ctx, w, settings, log)
 	if result != nil {
@@ -130,7 +130,7 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 		}
 		c.count(result, nil)
 	}
-	return result, report, err
+	return result, report, c.second(), err
 }
 
 // Choose chooses kernel and mean of the job of w and gives w the job of that model.
@@ -240,6 +240,11 @@ func (c *chooser) all() error {
 			return err
 		}
 	}
+	if d := c.sample.D(); column < 0 && d > 1 && d <= mostAdditive && c.averages(c.best.job) {
+		if err := c.try(blend, mean, map[string]float64{}); err != nil {
+			return err
+		}
+	}
 	return c.shortSeries()
 }
 
@@ -289,7 +294,11 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 		settings.Coarse, settings.Restarts = hyperopt.CoarseOff, 0
 	}
 	if c.best != nil && !c.series {
-		beat := (c.best.BIC - c.penalty(job)) * float64(c.sample.N()) / (2 * float64(c.job.N()))
+		most := c.best.BIC
+		if kernel == blend { // which may have lost, and predictions still average over it
+			most += mostBehind
+		}
+		beat := (most - c.penalty(job)) * float64(c.sample.N()) / (2 * float64(c.job.N()))
 		settings.Beat = &beat
 	}
 	settings.MaxEvaluations = cmp.Or(settings.MaxEvaluations, c.values)

@@ -49,7 +49,7 @@ func TestChoice(t *testing.T) {
 	d := table(90, 2, 0.1, func(x []float64) float64 { return math.Abs(x[0]) + 0.5*x[1] })
 	out := run(t, d, problem.Options{})
 	c := out.Report.Choice
-	if len(c.Models) != 7 || c.Rows != 90 || c.Models[0].Kernel != out.Report.Kernel || c.Models[0].Mean != out.Report.Mean || out.Job.KernelText() != out.Report.Kernel {
+	if len(c.Models) != 8 || c.Rows != 90 || c.Models[0].Kernel != out.Report.Kernel || c.Models[0].Mean != out.Report.Mean || out.Job.KernelText() != out.Report.Kernel {
 		t.Fatalf("%d models on %d rows, the first is %s with mean %s; the fit has %s, %s", len(c.Models), c.Rows, c.Models[0].Kernel, c.Models[0].Mean, out.Report.Kernel, out.Report.Mean)
 	}
 	last := math.Inf(-1)
@@ -62,7 +62,7 @@ func TestChoice(t *testing.T) {
 		}
 		last = m.BIC
 	}
-	if text := c.Text(); !strings.Contains(text, "the lowest BIC of 7 models, tuned on 90 rows") || !strings.Contains(text, "with a linear mean") {
+	if text := c.Text(); !strings.Contains(text, "the lowest BIC of 8 models, tuned on 90 rows") || !strings.Contains(text, "with a linear mean") {
 		t.Error(text)
 	}
 }
@@ -154,7 +154,7 @@ func TestLinearMean(t *testing.T) {
 	if len(r.MeanCoefficients) != 3 || len(r.Choice.LeftOut) != 1 {
 		t.Errorf("mean %s without %v", r.Mean, r.Choice.LeftOut)
 	}
-	if r := run(t, wide, problem.Options{Mean: "zero"}).Report; r.Mean != "zero" || len(r.Choice.Models) != 6 {
+	if r := run(t, wide, problem.Options{Mean: "zero"}).Report; r.Mean != "zero" || len(r.Choice.Models) != 7 {
 		t.Errorf("mean %s, %d models", r.Mean, len(r.Choice.Models))
 	}
 }

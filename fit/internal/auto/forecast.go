@@ -37,6 +37,9 @@ func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
 		add(periodicSum(singles[2], job.Sample.Columns[column]), mean, alone)
 	} else if d > 1 && d <= mostAdditive {
 		add(singles[0]+" + "+additives[0], mean, descent)
+		if c.averages(job) {
+			add(blend, mean, descent)
+		}
 	}
 	if d == 1 {
 		add(seriesKernels[0], mean, descent)

@@ -6,11 +6,45 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/tuning"
 	"gpfit/table/feature"
 )
 
 // additives are sums over columns that share a lengthscale and a variance.
 var additives = []string{"additive(matern52)", "additive(rbf)", "additive(matern12)"}
+
+// blend has a plane with a penalty, a smooth function of all columns, and one of each, with seven parameters for any number of columns.
+const blend = "linear + rbf + additive(matern52)"
+
+// Second is a model of all rows that explains few rows about as well as the chosen one: the blend, or the next best if the
+// blend is chosen.
+type Second struct {
+	Job *tuning.Job
+	X   []float64
+}
+
+// manyRows tell models apart, and so does a BIC that is higher by mostBehind.
+const manyRows, mostBehind = 300, 100
+
+// averages reports whether the rows are few for the parameters of a job, so that predictions average.
+func (c *chooser) averages(j *tuning.Job) bool {
+	return c.sample == c.job.Sample && j.N() < min(manyRows, problem.RowsByParameter*j.Params.NumFree())
+}
+
+// second returns the model to average with; nil without.
+func (c *chooser) second() *Second {
+	var best *tuned
+	for _, m := range c.tried {
+		if m.job.Sample == c.best.job.Sample && (m.Kernel == blend) != (c.best.Kernel == blend) && (best == nil || m.BIC < best.BIC) {
+			best = m
+		}
+	}
+	if best == nil || best.BIC > c.best.BIC+mostBehind || !c.averages(c.best.job) {
+		return nil
+	}
+	return &Second{best.job, best.result.X}
+}
 
 // A sum over columns takes a covariance of each column for each pair of rows, so with more than mostAdditive columns there
 // is none. Only a table of at most mostOwn numbers gets one in which each column has a lengthscale and a variance of its own:

@@ -59,3 +59,20 @@ func TestCategories(t *testing.T) {
 		t.Errorf("%s, want %s", r.Kernel, want)
 	}
 }
+
+// TestSecond checks that a model that has lost by far is no second model, and that more rows have none.
+func TestSecond(t *testing.T) {
+	steps := func(x []float64) float64 { return math.Floor(2*x[0]) + 2*math.Floor(2*x[1]) }
+	for _, c := range []struct {
+		data problem.Data
+		has  bool
+	}{
+		{table(40, 3, 0.3, func(x []float64) float64 { return math.Sin(2*x[0]) + x[1] }), true},
+		{table(150, 3, 0.001, func(x []float64) float64 { return math.Sin(9*x[0]) * x[1] }), false},
+		{table(300, 3, 0.3, steps), false},
+	} {
+		if out := run(t, c.data, problem.Options{}); (out.Model.Draws.Len() > 0 && out.Model.Draws.Kernel != "") != c.has {
+			t.Errorf("%d rows: %s, %s", c.data.N, out.Report.Kernel, out.Report.Predictions)
+		}
+	}
+}
