@@ -245,7 +245,7 @@ func listed(rows []Row) ([]Row, string) {
 	for i := range out {
 		out[i] = *worst[i]
 	}
-	return out, fmt.Sprintf("the %d worst of %d jobs, without a result first; 'gpfit show --format csv' has all", mostJobs, len(rows))
+	return out, fmt.Sprintf("the %d worst of %d jobs, without a result first; 'gpfit show' has all as CSV and JSON", mostJobs, len(rows))
 }
 
 func writeJobs(b *strings.Builder, all []Row) {

@@ -39,8 +39,8 @@ func TestCheckRows(t *testing.T) {
 		text, without string
 		says          []string
 	}{
-		"decimal commas":   {"1,5;2,5\n2;3\n3,5;1\n4;2,25\n", "", []string{`3: column 1 ("1,5"): "3,5" has a decimal comma`, "so in 2 rows"}},
-		"two headers":      {"a,b,y\ncm,kg,s\n1,2,3\n2,x,4\n3,4,5\n3,x,5\n3,4,5\na,b,y\n4,5,6\n", "cm,kg,s\n a,b,y\n", []string{"2: no cell is a number", "so in 2 rows", `column 2 ("b"): not a number: "x"`}},
+		"decimal commas":   {"1,5;2,5\n2;3\n3,5;1\n4;2,25\n", "", []string{`3: column 1 ("1,5"): "3,5" is no plain number: --decimal , reads it`, "so in 2 rows"}},
+		"two headers":      {"a,b,y\ncm,kg,s\n1,2,3\n2,x,4\n3,4,5\n3,x,5\n3,4,5\na,b,y\n4,5,6\n", "", []string{"2: no cell is a number", "so in 2 rows", `column 2 ("b"): not a number: "x"`}},
 		"ragged rows":      {"a;b;y\n1,5;x;2,5\n2;x;3\n2;3\n3,5;k;\n;k;x\n4;x;2;1\n5;k;7\n5;k;\n6;k;7\n7;x;8\n", "2;3\n 4;x;2;1\n ;k;x\n", []string{"4: column 3", "7: column 4", `2: column 1 ("a"): "1,5"`, `not a number: "x"`, "empty cell"}},
 		"a bad cell":       {"a,y\n1,2\n2,u\n3,4\n4,5\n", "2,u\n", []string{`3: column 2 ("y"): not a number: "u"`}},
 		"points, a comma":  {"a;y\n1.5;2\n2;1,5\n3;4\n4;5\n", "2;1,5\n", []string{`3: column 2 ("y"): not a number: "1,5"`}},
