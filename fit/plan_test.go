@@ -37,6 +37,36 @@ func TestExpect(t *testing.T) {
 			out.Close()
 		}
 	}
+	for _, at := range []struct {
+		rows, columns int
+		target        func(i int) float64
+	}{ // of seasons, that grow with their level or not, and of skewed targets in a table, whose choices are made twice with a logarithm
+		{240, 1, func(i int) float64 { return 5 + math.Sin(float64(i)*math.Pi/6) + 0.3*math.Sin(float64(i*i)) }},
+		{240, 1, func(i int) float64 {
+			return math.Exp(float64(i)/100 + 0.3*math.Sin(float64(i)*math.Pi/6) + 0.1*math.Sin(float64(i*i)))
+		}},
+		{150, 2, func(i int) float64 {
+			return math.Exp(2*math.Mod(float64(i)*0.618, 1) + math.Cos(6*math.Mod(float64(i)*0.414, 1)) + 0.1*math.Sin(float64(i*i)))
+		}},
+	} {
+		d := problem.Data{N: at.rows, D: at.columns}
+		for i := range at.rows {
+			if d.Y = append(d.Y, at.target(i)); at.columns == 1 {
+				d.X = append(d.X, float64(i))
+			} else {
+				d.X = append(d.X, math.Mod(float64(i)*0.618, 1), math.Mod(float64(i)*0.414, 1))
+			}
+		}
+		job, planned := testcheck.Get(Prepare(d, problem.Options{}, problem.Events{}))(t), 0
+		for _, part := range Expect(job, host) {
+			planned += part.Values
+		}
+		out := testcheck.Get(Tune(t.Context(), job, host))(t)
+		if made := out.Report.Evaluations.Value; planned < made*2/5 || planned > made*5/2 {
+			t.Errorf("%d rows of %d columns: planned %d values, made %d", at.rows, at.columns, planned, made)
+		}
+		out.Close()
+	}
 	if few, many := tuning.Beginning(50), tuning.Beginning(100_000); few >= many {
 		t.Errorf("%v, %v", few, many)
 	}

@@ -2,7 +2,7 @@
 
     python3 run.py GPFIT
 
-runs 40 fits and batches of 50 to 100,000 rows on one thread, each once, and prints the rows, the options, the planned
+runs 58 fits and batches of 50 to 100,000 rows on one thread, each once, and prints the rows, the options, the planned
 and the measured processor seconds, and their ratio. The last lines have the ratios out of a factor of 2 and the extremes.
 """
 
@@ -21,6 +21,8 @@ PLANS = (
     + [("fit", n, 1, k) for n in (20000, 100000) for k in ("matern32", "auto")]
     + [("fit", 4000, 4, "rbf(ard)"), ("fit", 300, 1, "auto")]
 )
+# Tables of other forms, all by default fits: series with a season of 12 or 7 steps, one that grows with its level, and skewed targets.
+FORMS = [(form, n) for n in (60, 150, 350, 700, 1500) for form in ("monthly", "growing", "daily")] + [("skewed", n) for n in (80, 250, 700)]
 JOBS = 10  # of a batch
 
 
@@ -35,6 +37,25 @@ def make_table(folder, n, columns):
     return path
 
 
+def make_form(folder, form, n):
+    path = f"{folder}/{form}{n}.csv"
+    level = 0
+    with open(path, "w") as f:
+        f.write("t,y\n" if form != "skewed" else "a,b,c,y\n")
+        for t in range(n):
+            level += random.gauss(0, 0.1)
+            season = math.sin(2 * math.pi * t / 12) + 0.4 * math.cos(4 * math.pi * t / 12)
+            x = [random.random() for _ in range(3)]
+            y = {
+                "monthly": 50 + level + 2 * season + random.gauss(0, 0.3),
+                "growing": math.exp(4 + 1.5 * t / n + 0.2 * season + random.gauss(0, 0.05)),
+                "daily": 20 + level + (-3 if t % 7 > 4 else 1) + random.gauss(0, 0.3),
+                "skewed": math.exp(2 * math.sin(5 * x[0]) + x[1] * x[2] + random.gauss(0, 0.3)),
+            }[form]
+            f.write(",".join(repr(v) for v in [*([t] if form != "skewed" else x), y]) + "\n")
+    return path
+
+
 def run(*command):
     """Return the output of a command and its processor seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -45,8 +66,8 @@ def run(*command):
 
 def measure(gpfit, folder, kind, n, columns, kernel):
     """Return the planned and the measured seconds; of a batch, those of one job."""
-    table = make_table(folder, n, columns)
-    if kind == "fit":
+    table = make_table(folder, n, columns) if kind in ("fit", "batch") else make_form(folder, kind, n)
+    if kind != "batch":
         command = [gpfit, "fit", table, "--kernel", kernel, "--threads", "1", "--quiet", "--json", "--force", "--out", folder + "/m.gpfit"]
         plan, start = run(*command, "--dry-run")
         return json.loads(plan)["seconds"], run(*command)[1] - start
@@ -64,10 +85,10 @@ def main(gpfit):
     print("load", os.getloadavg())
     print("kind     rows columns  kernel                    plan s  measured s  ratio")
     with tempfile.TemporaryDirectory() as folder:
-        for kind, n, columns, kernel in PLANS:
+        for kind, n, columns, kernel in PLANS + [(form, n, 3 if form == "skewed" else 1, "auto") for form, n in FORMS]:
             plan, took = measure(gpfit, folder, kind, n, columns, kernel)
             ratios.append(plan / max(took, 1e-3))
-            print(f"{kind:5} {n:7} {columns:7}  {kernel:24} {plan:8.3f}  {took:10.3f}  {ratios[-1]:5.2f}", flush=True)
+            print(f"{kind:7} {n:5} {columns:7}  {kernel:24} {plan:8.3f}  {took:10.3f}  {ratios[-1]:5.2f}", flush=True)
     print(f"{len(ratios)} plans, {sum(not 0.5 <= r <= 2 for r in ratios)} out of a factor of 2, from {min(ratios):.2f} to {max(ratios):.2f}")
 
 

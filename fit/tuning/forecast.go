@@ -20,6 +20,12 @@ type Part struct {
 // Time returns the seconds as a duration.
 func (p Part) Time() time.Duration { return time.Duration(p.Seconds * float64(time.Second)) }
 
+// Times returns some times as much of the part.
+func (p Part) Times(factor float64) Part {
+	p.Values, p.Seconds = int(factor*float64(p.Values)), factor*p.Seconds
+	return p
+}
+
 // Beginning is the time of a fit besides its values: it reads a table of some rows, compiles the kernel and writes the model.
 func Beginning(rows int) time.Duration {
 	return 6*time.Millisecond + time.Duration(rows)*5*time.Microsecond

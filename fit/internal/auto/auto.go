@@ -66,17 +66,18 @@ func (m *tuned) values() map[string]float64 {
 
 // chooser is the state of a choice.
 type chooser struct {
-	ctx    context.Context
-	w      *tuning.Workplace
-	job    *tuning.Job // whose kernel is chosen
-	sample *problem.Sample
-	log    *journal.Journal
-	series bool                // the rows are a series
-	values int                 // the most of each model; 0 for all that it needs
-	spent  descent.Evaluations // of transforms
-	begun  int                 // models, each of which has a part of the log
-	tried  []*tuned
-	best   *tuned // nil until a model is tuned
+	ctx     context.Context
+	w       *tuning.Workplace
+	job     *tuning.Job // whose kernel is chosen
+	sample  *problem.Sample
+	log     *journal.Journal
+	series  bool                // the rows are a series
+	seasons *seasonal           // of a series of few rows; nil without any
+	values  int                 // the most of each model; 0 for all that it needs
+	spent   descent.Evaluations // of transforms
+	begun   int                 // models, each of which has a part of the log
+	tried   []*tuned
+	best    *tuned // nil until a model is tuned
 	// few is the choice of columns in the kernels of many columns, "" if they have all, and fewCost what it adds to a BIC.
 	few     string
 	fewCost float64
@@ -113,7 +114,7 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 	}
 	tuning.Rebind(w, job)
 	settings := job.Settings(w.Backends[0])
-	if c.series {
+	if c.series || settings.Restarts == 0 && formed(c, c.best.Kernel) {
 		settings.Coarse, settings.Restarts = hyperopt.CoarseOff, 0
 	}
 	if interrupted != nil {
@@ -193,6 +194,9 @@ func (c *chooser) all() error {
 	if c.series {
 		return c.allOfSeries()
 	}
+	if findSeasons(c); c.seasons != nil && c.seasons.seasons != nil {
+		return seasonalSeries(c, c.seasons)
+	}
 	kernels, first := c.screen(mean), 0
 	if c.manyColumns(kernels[0], mean) {
 		kernels, first = append([]string{isotropic}, kernels...), 1
@@ -230,6 +234,10 @@ func (c *chooser) all() error {
 		if err := c.sums(mean); err != nil {
 			return err
 		}
+	} else if c.seasons != nil {
+		if err := forms(c, c.seasons); err != nil {
+			return err
+		}
 	} else { // the other columns are often functions of this one
 		if err := c.try(periodicSum(c.best.Kernel, c.job.Sample.Columns[column]), mean, nil); err != nil {
 			return err
@@ -245,7 +253,10 @@ func (c *chooser) all() error {
 			return err
 		}
 	}
-	return c.shortSeries()
+	if c.sample.D() == 1 && c.sample == c.job.Sample {
+		return c.try(seriesKernels[0], mean, map[string]float64{})
+	}
+	return nil
 }
 
 // manyColumns reports whether the isotropic kernel comes first, because the rows are few for the parameters of the
@@ -286,7 +297,7 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 	tuning.Rebind(c.w, job)
 	settings, name := job.Settings(c.w.Backends[0]), fmt.Sprintf("choice-%d-", c.begun)
 	c.begun++
-	if c.sample != c.job.Sample && settings.ToleranceNats == 0 { // the end is only a start of another descent
+	if (c.sample != c.job.Sample || formed(c, kernel)) && settings.ToleranceNats == 0 { // the end is only a start of another descent
 		settings.ToleranceNats = hyperopt.LargeToleranceNats
 	}
 	settings.Restarts = job.Options.Settings.Restarts // the default ones are for the chosen model

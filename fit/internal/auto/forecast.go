@@ -2,7 +2,11 @@ package auto
 
 import (
 	"context"
+	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"gpfit/device"
 	"gpfit/fit/internal/spectrum"
@@ -20,6 +24,13 @@ func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
 			out = append(out, of.Forecast(b, stages(of)))
 		}
 	}
+	twice := func() {
+		for i := range out {
+			if logSuits(c) {
+				out[i] = out[i].Times(2)
+			}
+		}
+	}
 	mean, descent := job.Options.Mean, (*tuning.Job).Descent
 	if c.series {
 		forecastSeries(c, add)
@@ -29,11 +40,22 @@ func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
 		return hyperopt.Expected(of.Options.Settings, of.N(), of.Params.NumFree())
 	}
 	add(singles[0], mean, alone)
-	for _, kernel := range append(singles[1:len(singles):len(singles)], singles[0]+" + "+rough, isotropic) {
+	if findSeasons(c); c.seasons != nil && c.seasons.seasons != nil {
+		forecastSeasons(c, add)
+		twice()
+		if job.Restarts() > job.Options.Settings.Restarts {
+			add(recurring, problem.DefaultMean, (*tuning.Job).Expected)
+			out[len(out)-1] = out[len(out)-1].Times(0.5) // it is often one with fewer parameters
+		}
+		return out
+	}
+	for _, kernel := range append(singles[1:len(singles):len(singles)], singles[2]+" + "+rough, isotropic) {
 		add(kernel, mean, descent)
 	}
 	d := c.sample.D()
-	if column, _ := spectrum.PeriodicColumn(job.Sample.Points, job.Sample.Targets); column >= 0 {
+	if column, _ := spectrum.PeriodicColumn(job.Sample.Points, job.Sample.Targets); column >= 0 && c.seasons != nil {
+		forecastForms(c, add)
+	} else if column >= 0 {
 		add(periodicSum(singles[2], job.Sample.Columns[column]), mean, alone)
 	} else if d > 1 && d <= mostAdditive {
 		add(singles[0]+" + "+additives[0], mean, descent)
@@ -44,14 +66,73 @@ func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
 	if d == 1 {
 		add(seriesKernels[0], mean, descent)
 	}
+	if d > 1 && c.job.ChoosesTransform() && c.job.N() >= fewestRows {
+		add(singles[2], mean, func(of *tuning.Job) []hyperopt.Expectation {
+			return []hyperopt.Expectation{{Rows: min(of.N(), transformRows), Values: transformValues}}
+		})
+	}
 	if linear, _, _ := problem.LinearMean(job.Options, c.sample); linear != "" {
 		add(singles[0], linear, descent)
 	}
+	twice()
 	if c.sample != job.Sample || job.Restarts() > job.Options.Settings.Restarts {
 		c.sample = job.Sample
 		add(singles[0], mean, (*tuning.Job).Expected)
 	}
 	return out
+}
+
+// formValues is about how many values a season of any form takes, and transformValues a comparison of transforms.
+const formValues, transformValues = 32, 30
+
+// forecastSeasons adds the models of a short series with seasons.
+func forecastSeasons(c *chooser, add func(kernel, mean string, stages func(*tuning.Job) []hyperopt.Expectation)) {
+	kernels := []string{singles[1], singles[1], seriesKernels[0]}
+	for i, mean := range []string{c.job.Options.Mean, "linear", c.job.Options.Mean, c.seasons.mean(false, false), c.seasons.mean(false, true), c.seasons.mean(true, false)} {
+		if mean != "" {
+			add(append(kernels, slices.Repeat(seriesKernels[1:2], 3)...)[i], mean, (*tuning.Job).Descent)
+		}
+	}
+	forecastForms(c, add)
+}
+
+// logSuits reports whether targets seem to be better described by their logarithms: by the density of what they add to the value a season
+// before, or to the mean. Then a choice is made twice.
+func logSuits(c *chooser) bool {
+	if !c.job.ChoosesTransform() || c.job.N() < fewestRows || !allPositive(c.job) {
+		return false
+	}
+	y, lag := c.job.Sample.Y[:c.job.N()], 0
+	if c.seasons != nil && c.seasons.seasons != nil {
+		lag = int(math.Round(c.seasons.seasons[0].Steps))
+	} else if c.job.D() == 1 {
+		return false
+	}
+	logs, volume := make([]float64, len(y)), 0.
+	for i, v := range y {
+		logs[i] = math.Log(v)
+		volume += logs[i]
+	}
+	change := func(v []float64) float64 {
+		if lag == 0 || lag >= len(v) {
+			return stat.Variance(v, nil)
+		}
+		out := slices.Clone(v[lag:])
+		floats.Sub(out, v[:len(v)-lag])
+		return floats.Dot(out, out) / float64(len(out))
+	}
+	return float64(len(y))*math.Log(change(y)/change(logs)) > 2*volume+clearBIC
+}
+
+// forecastForms adds seasons of any form.
+func forecastForms(c *chooser, add func(kernel, mean string, stages func(*tuning.Job) []hyperopt.Expectation)) {
+	for _, kernel := range []string{recurring, drifting} {
+		for _, mean := range []string{problem.DefaultMean, "linear"} {
+			add(kernel, mean, func(of *tuning.Job) []hyperopt.Expectation {
+				return []hyperopt.Expectation{{Rows: of.N(), Values: formValues}}
+			})
+		}
+	}
 }
 
 // forecastSeries adds the models of a long series: on its last rows, and the best of them on all.

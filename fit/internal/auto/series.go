@@ -42,6 +42,9 @@ const wave, waveTurns = "matern32*cosine", 5
 // worth more than a bare mention (Kass & Raftery, JASA 90, 1995).
 const recurring, nearLine = "matern12 + periodic", 2
 
+// drifting is a season whose form changes slowly.
+const drifting = "matern12 + matern52*periodic"
+
 // Constants of means with seasons. A year that the calendar gives has yearHarmonics, and a season such as a week of days, which can have
 // no more than fewHarmonics, has all. The first changing harmonics may change with a season that is at least longer times as long. A line
 // needs turnsOfLine of each season, and the clearest wave of an irregular column turnsOfCycle. Periods of two targets that agree to
@@ -118,17 +121,21 @@ func (c *chooser) allOfSeries() error {
 	return c.otherMeans(seasons)
 }
 
-// shortSeries compares the models of any table with models of a series, which has few rows, and with its seasons if it has some.
-func (c *chooser) shortSeries() error {
-	if c.job.Sample.D() != 1 || c.sample != c.job.Sample {
-		return nil
+// seasonalSeries compares models of a series of few rows that has seasons: without them, with them in the mean, and with one of any form in
+// the kernel, on a level and on a line, which never changes or does so slowly.
+func seasonalSeries(c *chooser, s *seasonal) error {
+	for _, kernel := range singles[:2] {
+		if err := c.try(kernel, c.job.Options.Mean, c.best.values()); err != nil {
+			return err
+		}
 	}
-	seasons := newSeasonal(c)
-	if err := c.try(seriesKernels[0], c.job.Options.Mean, map[string]float64{}); err != nil || seasons.seasons == nil {
+	if err := c.try(c.best.Kernel, "linear", c.best.values()); err != nil {
 		return err
 	}
-	for _, line := range []bool{false, true} {
-		mean := seasons.mean(false, line)
+	if err := c.try(seriesKernels[0], c.job.Options.Mean, map[string]float64{}); err != nil {
+		return err
+	}
+	for _, mean := range []string{s.mean(false, false), s.mean(false, true)} {
 		for _, kernel := range seriesKernels[:2] {
 			if mean == "" {
 				continue
@@ -139,32 +146,58 @@ func (c *chooser) shortSeries() error {
 		}
 	}
 	if strings.Contains(c.best.Mean, "seasonal") {
-		if err := c.otherMeans(seasons); err != nil {
+		if err := c.otherMeans(s); err != nil {
 			return err
 		}
 	}
-	if !c.job.Options.AutoMean() {
-		return c.try(recurring, c.job.Options.Mean, atSeason(c, seasons))
+	return forms(c, s)
+}
+
+// forms tries seasons of any form in the kernel: one that never changes, which a cycle is not, and one that drifts.
+func forms(c *chooser, s *seasonal) error {
+	kernels := []string{recurring, drifting}
+	if s.seasons == nil {
+		kernels = kernels[1:]
 	}
-	if err := c.try(recurring, problem.DefaultMean, atSeason(c, seasons)); err != nil {
-		return err
+	for _, kernel := range kernels {
+		if err := onLine(c, kernel, atSeason(c, s, kernel)); err != nil {
+			return err
+		}
 	}
-	level := c.tried[len(c.tried)-1]
-	if err := c.try(recurring, "linear", atSeason(c, seasons)); err != nil {
-		return err
+	return nil
+}
+
+// formed reports whether a kernel has a season of the series in any form, with a known period: one start suffices then.
+func formed(c *chooser, kernel string) bool {
+	return c.seasons != nil && (kernel == recurring || kernel == drifting)
+}
+
+// onLine tries a kernel on a level and on a line.
+func onLine(c *chooser, kernel string, start map[string]float64) error {
+	n := len(c.tried)
+	for _, mean := range []string{problem.DefaultMean, "linear"} {
+		if err := c.try(kernel, mean, start); err != nil || len(c.tried) == n {
+			return err
+		}
 	}
-	if c.best == c.tried[len(c.tried)-1] && level.BIC < c.best.BIC+nearLine {
+	if level := c.tried[n]; c.best == c.tried[len(c.tried)-1] && level.BIC < c.best.BIC+nearLine {
 		c.best = level
 	}
 	return nil
 }
 
-// atSeason returns start values of a recurring season.
-func atSeason(c *chooser, s *seasonal) map[string]float64 {
-	return map[string]float64{
-		"k1.lengthscale": 0.2, "k1.signal_variance": 0.05, "k2.lengthscale": 0.5, "k2.signal_variance": 0.3, graph.NoiseVariance: 0.01,
-		"k2.period": s.seasons[0].Period / c.job.Sample.Scalings[0].XScale[0],
+// atSeason returns start values of a season in the kernel, recurring or drifting.
+func atSeason(c *chooser, s *seasonal, kernel string) map[string]float64 {
+	out := map[string]float64{"k1.lengthscale": 0.2, "k1.signal_variance": 0.05, "k2.signal_variance": 0.3, graph.NoiseVariance: 0.01}
+	form := "k2."
+	if kernel == drifting {
+		form, out["k2.k1.lengthscale"] = "k2.k2.", s.step*float64(c.job.N())/2
 	}
+	out[form+"lengthscale"], out[form+"period"] = 0.5, s.cycle
+	if s.seasons != nil {
+		out[form+"period"] = s.seasons[0].Period / c.job.Sample.Scalings[0].XScale[0]
+	}
+	return out
 }
 
 // otherMeans tries for the best kernel a season that changes with a longer one, then a line, and for a season that no longer one
@@ -223,6 +256,15 @@ type seasonal struct {
 	most    int     // harmonics of all seasons
 }
 
+// findSeasons finds the seasons of a series of few rows.
+func findSeasons(c *chooser) {
+	if c.job.Sample.D() == 1 && c.sample == c.job.Sample {
+		if s := newSeasonal(c); s.seasons != nil || s.cycle > 0 {
+			c.seasons = s
+		}
+	}
+}
+
 func newSeasonal(c *chooser) *seasonal {
 	s, x := c.job.Sample, c.job.Sample.Points.Column(0)
 	n := float64(s.N())
@@ -230,7 +272,18 @@ func newSeasonal(c *chooser) *seasonal {
 	if !c.job.Options.AutoMean() {
 		out.given = c.job.Options.Mean
 	}
-	for y := range slices.Chunk(s.Targets, s.N()) {
+	targets := slices.Collect(slices.Chunk(s.Targets, s.N()))
+	if allPositive(c.job) { // a season that grows with its level
+		logs := make([]float64, s.N())
+		for i := range logs {
+			logs[i] = math.Log(s.Y[i])
+		}
+		targets = append(targets, logs)
+	}
+	for k, y := range targets {
+		if k == s.T() && (out.seasons != nil || out.cycle > 0) {
+			break
+		}
 		for _, season := range spectrum.Seasons(s.X, y) {
 			known := func(o spectrum.Season) bool { return math.Abs(o.Steps/season.Steps-1) < sameSeason }
 			if season.Cycle {

@@ -161,6 +161,22 @@ func TestExactSeason(t *testing.T) {
 	}
 }
 
+// TestDriftingForm forecasts a season whose form changes: the kernel follows it. The values stay few, because they begin at the period of the season.
+func TestDriftingForm(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	d := problem.Data{N: 400, D: 1}
+	for i := range d.N {
+		at := float64(i)
+		turn := 2 * math.Pi * at / 24
+		y := 5*math.Cos(turn) + 3*math.Sin(2*turn+at/60) + 2*math.Sin(at/100)*math.Sin(3*turn) + 0.1*rng.NormFloat64()
+		d.X, d.Y = append(d.X, at), append(d.Y, y)
+	}
+	r := runSeries(t, withoutEnd(d, 24), problem.Options{}).Report
+	if r.Kernel != "matern12 + matern52*periodic" || !(r.Test.RMSE < 0.4) || r.Evaluations.Value > 700 {
+		t.Errorf("%s, mean %s: error %v, %d values", r.Kernel, r.Mean, r.Test.RMSE, r.Evaluations.Value)
+	}
+}
+
 // TestFewDays checks that a short series gets its week, on irregular days, and predicts the days between.
 func TestFewDays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))

@@ -27,7 +27,7 @@ func (c *chooser) transformed() (*chooser, error) {
 	report, err := c.clearTransform()
 	if err == nil && report != nil && report.Kind != transform.None {
 		var other *chooser
-		if other, err = c.choiceWith(report.Kind); other != nil && err == nil && other.original() < c.original()-clearBIC {
+		if other, err = c.choiceWith(report.Kind); other != nil && err == nil && other.original() < c.original()-clearBIC && mayGrow(c, other.best) {
 			other.tried, other.report.Transform = append(other.tried, c.tried...), report
 			return other, nil
 		} else if other != nil {
@@ -41,20 +41,37 @@ func (c *chooser) transformed() (*chooser, error) {
 	return c, err
 }
 
-// choiceWith compares all models with a transform.
+// choiceWith compares all models with a transform; those of a series only if the best without one gains by it.
 func (c *chooser) choiceWith(kind transform.Name) (*chooser, error) {
 	prepared, err := c.job.WithTransform(kind, nil)
 	if err != nil {
 		return nil, err
 	}
-	tuning.Rebind(c.w, c.job.With(func(p *problem.Prepared) { *p = *prepared }))
-	other := newChooser(c.ctx, c.w, c.log)
-	other.begun, other.spent = c.begun, c.spent
+	job := c.job.With(func(p *problem.Prepared) { *p = *prepared })
+	fresh := func() *chooser {
+		tuning.Rebind(c.w, job)
+		other := newChooser(c.ctx, c.w, c.log)
+		other.begun, other.spent = c.begun, c.spent
+		return other
+	}
+	if c.seasons != nil {
+		same := fresh()
+		err := same.try(c.best.Kernel, c.best.Mean, c.best.values())
+		if c.begun, c.tried = same.begun, append(c.tried, same.tried...); same.best == nil || err != nil || !(same.original() < c.original()) {
+			return nil, err
+		}
+	}
+	other := fresh()
 	err = other.all()
 	if other.best == nil {
 		return nil, err
 	}
 	return other, err
+}
+
+// mayGrow reports whether a season may grow with its level as a model says: a cycle, which the calendar does not give, only with a trend.
+func mayGrow(c *chooser, m *tuned) bool {
+	return c.seasons == nil || c.seasons.seasons != nil || m.Mean == "linear"
 }
 
 // original is the BIC of the best in original units.
@@ -78,7 +95,7 @@ func ordered(s *problem.Sample) bool {
 // logarithm of a trend grows without bound after its end.
 func (c *chooser) clearTransform() (*summary.TransformReport, error) {
 	if ordered(c.job.Sample) {
-		if !allPositive(c.job) || newSeasonal(c).seasons == nil {
+		if !allPositive(c.job) || c.seasons == nil {
 			return nil, nil
 		}
 		return &summary.TransformReport{Kind: transform.Log}, nil

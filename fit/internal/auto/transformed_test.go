@@ -68,6 +68,18 @@ func TestGrowingSeason(t *testing.T) {
 	if r.TargetTransform == nil || r.TargetTransform.Kind != transform.Log || !strings.HasPrefix(r.Mean, "linear") || r.Test.RMSE > 0.7*plain.Test.RMSE {
 		t.Errorf("%+v, %s, mean %s, RMSE %g; without a transform %g", r.TargetTransform, r.Kernel, r.Mean, r.Test.RMSE, plain.Test.RMSE)
 	}
+	for i := range d.Y { // a wave of 15 steps, whose turns are too few to say that it is no cycle
+		d.Y[i] = 100 * math.Exp(float64(i)/70+0.3*math.Sin(float64(i)*2*math.Pi/15+1)+errors[i])
+	}
+	if r := run(t, d, problem.Options{}).Report; r.TargetTransform == nil || r.TargetTransform.Kind != transform.Log || r.Mean != "linear" || !strings.Contains(r.Kernel, "periodic") {
+		t.Errorf("a cycle: %+v, %s, mean %s", r.TargetTransform, r.Kernel, r.Mean)
+	}
+	for i := range d.Y { // on a level
+		d.Y[i] = 100 * math.Exp(math.Sin(float64(i)*2*math.Pi/15+1)+3*errors[i])
+	}
+	if r := run(t, d, problem.Options{}).Report; r.TargetTransform != nil && r.TargetTransform.Kind != transform.None {
+		t.Errorf("a cycle on a level: %+v, %s, mean %s", r.TargetTransform, r.Kernel, r.Mean)
+	}
 	for i := range d.Y {
 		d.Y[i] = math.Exp(float64(i)/60 + errors[i])
 	}
