@@ -63,7 +63,7 @@ func Tune(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outc
 }
 
 // Expect returns what each model of a fit of j is expected to take on b: one, or each that a choice tries and the chosen one.
-// Cross-validation, draws, robust fits and transforms come besides.
+// Cross-validation, draws, robust fits and a comparison of transforms that was asked for come besides.
 func Expect(j *tuning.Job, b device.Backend) []tuning.Part {
 	if j.Options.Auto() {
 		return auto.Forecast(j, b)

@@ -114,7 +114,7 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 	}
 	tuning.Rebind(w, job)
 	settings := job.Settings(w.Backends[0])
-	if c.series || settings.Restarts == 0 && formed(c, c.best.Kernel) {
+	if c.series || settings.Restarts == 0 && c.seasons.formed(c.best.Kernel) {
 		settings.Coarse, settings.Restarts = hyperopt.CoarseOff, 0
 	}
 	if interrupted != nil {
@@ -195,7 +195,7 @@ func (c *chooser) all() error {
 		return c.allOfSeries()
 	}
 	if findSeasons(c); c.seasons != nil && c.seasons.seasons != nil {
-		return seasonalSeries(c, c.seasons)
+		return c.seasons.compare(c)
 	}
 	kernels, first := c.screen(mean), 0
 	if c.manyColumns(kernels[0], mean) {
@@ -235,7 +235,7 @@ func (c *chooser) all() error {
 			return err
 		}
 	} else if c.seasons != nil {
-		if err := forms(c, c.seasons); err != nil {
+		if err := c.seasons.forms(c); err != nil {
 			return err
 		}
 	} else { // the other columns are often functions of this one
@@ -297,7 +297,7 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 	tuning.Rebind(c.w, job)
 	settings, name := job.Settings(c.w.Backends[0]), fmt.Sprintf("choice-%d-", c.begun)
 	c.begun++
-	if (c.sample != c.job.Sample || formed(c, kernel)) && settings.ToleranceNats == 0 { // the end is only a start of another descent
+	if (c.sample != c.job.Sample || c.seasons.formed(kernel)) && settings.ToleranceNats == 0 { // the end is only a start of another descent
 		settings.ToleranceNats = hyperopt.LargeToleranceNats
 	}
 	settings.Restarts = job.Options.Settings.Restarts // the default ones are for the chosen model

@@ -41,7 +41,7 @@ func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
 	}
 	add(singles[0], mean, alone)
 	if findSeasons(c); c.seasons != nil && c.seasons.seasons != nil {
-		forecastSeasons(c, add)
+		c.seasons.forecast(c, add)
 		twice()
 		if job.Restarts() > job.Options.Settings.Restarts {
 			add(recurring, problem.DefaultMean, (*tuning.Job).Expected)
@@ -54,7 +54,7 @@ func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
 	}
 	d := c.sample.D()
 	if column, _ := spectrum.PeriodicColumn(job.Sample.Points, job.Sample.Targets); column >= 0 && c.seasons != nil {
-		forecastForms(c, add)
+		forecastForms(add)
 	} else if column >= 0 {
 		add(periodicSum(singles[2], job.Sample.Columns[column]), mean, alone)
 	} else if d > 1 && d <= mostAdditive {
@@ -85,15 +85,15 @@ func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
 // formValues is about how many values a season of any form takes, and transformValues a comparison of transforms.
 const formValues, transformValues = 32, 30
 
-// forecastSeasons adds the models of a short series with seasons.
-func forecastSeasons(c *chooser, add func(kernel, mean string, stages func(*tuning.Job) []hyperopt.Expectation)) {
+// forecast adds the models of a short series with seasons.
+func (s *seasonal) forecast(c *chooser, add func(kernel, mean string, stages func(*tuning.Job) []hyperopt.Expectation)) {
 	kernels := []string{singles[1], singles[1], seriesKernels[0]}
-	for i, mean := range []string{c.job.Options.Mean, "linear", c.job.Options.Mean, c.seasons.mean(false, false), c.seasons.mean(false, true), c.seasons.mean(true, false)} {
+	for i, mean := range []string{c.job.Options.Mean, "linear", c.job.Options.Mean, s.mean(false, false), s.mean(false, true), s.mean(true, false)} {
 		if mean != "" {
 			add(append(kernels, slices.Repeat(seriesKernels[1:2], 3)...)[i], mean, (*tuning.Job).Descent)
 		}
 	}
-	forecastForms(c, add)
+	forecastForms(add)
 }
 
 // logSuits reports whether targets seem to be better described by their logarithms: by the density of what they add to the value a season
@@ -125,7 +125,7 @@ func logSuits(c *chooser) bool {
 }
 
 // forecastForms adds seasons of any form.
-func forecastForms(c *chooser, add func(kernel, mean string, stages func(*tuning.Job) []hyperopt.Expectation)) {
+func forecastForms(add func(kernel, mean string, stages func(*tuning.Job) []hyperopt.Expectation)) {
 	for _, kernel := range []string{recurring, drifting} {
 		for _, mean := range []string{problem.DefaultMean, "linear"} {
 			add(kernel, mean, func(of *tuning.Job) []hyperopt.Expectation {

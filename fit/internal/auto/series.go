@@ -121,9 +121,9 @@ func (c *chooser) allOfSeries() error {
 	return c.otherMeans(seasons)
 }
 
-// seasonalSeries compares models of a series of few rows that has seasons: without them, with them in the mean, and with one of any form in
+// compare compares models of a series of few rows that has seasons: without them, with them in the mean, and with one of any form in
 // the kernel, on a level and on a line, which never changes or does so slowly.
-func seasonalSeries(c *chooser, s *seasonal) error {
+func (s *seasonal) compare(c *chooser) error {
 	for _, kernel := range singles[:2] {
 		if err := c.try(kernel, c.job.Options.Mean, c.best.values()); err != nil {
 			return err
@@ -150,44 +150,36 @@ func seasonalSeries(c *chooser, s *seasonal) error {
 			return err
 		}
 	}
-	return forms(c, s)
+	return s.forms(c)
 }
 
 // forms tries seasons of any form in the kernel: one that never changes, which a cycle is not, and one that drifts.
-func forms(c *chooser, s *seasonal) error {
+func (s *seasonal) forms(c *chooser) error {
 	kernels := []string{recurring, drifting}
 	if s.seasons == nil {
 		kernels = kernels[1:]
 	}
 	for _, kernel := range kernels {
-		if err := onLine(c, kernel, atSeason(c, s, kernel)); err != nil {
-			return err
+		n := len(c.tried)
+		for _, mean := range []string{problem.DefaultMean, "linear"} {
+			if err := c.try(kernel, mean, s.start(c, kernel)); err != nil || len(c.tried) == n {
+				return err
+			}
+		}
+		if level := c.tried[n]; c.best == c.tried[len(c.tried)-1] && level.BIC < c.best.BIC+nearLine {
+			c.best = level
 		}
 	}
 	return nil
 }
 
 // formed reports whether a kernel has a season of the series in any form, with a known period: one start suffices then.
-func formed(c *chooser, kernel string) bool {
-	return c.seasons != nil && (kernel == recurring || kernel == drifting)
+func (s *seasonal) formed(kernel string) bool {
+	return s != nil && (kernel == recurring || kernel == drifting)
 }
 
-// onLine tries a kernel on a level and on a line.
-func onLine(c *chooser, kernel string, start map[string]float64) error {
-	n := len(c.tried)
-	for _, mean := range []string{problem.DefaultMean, "linear"} {
-		if err := c.try(kernel, mean, start); err != nil || len(c.tried) == n {
-			return err
-		}
-	}
-	if level := c.tried[n]; c.best == c.tried[len(c.tried)-1] && level.BIC < c.best.BIC+nearLine {
-		c.best = level
-	}
-	return nil
-}
-
-// atSeason returns start values of a season in the kernel, recurring or drifting.
-func atSeason(c *chooser, s *seasonal, kernel string) map[string]float64 {
+// start returns start values of a season in the kernel, recurring or drifting.
+func (s *seasonal) start(c *chooser, kernel string) map[string]float64 {
 	out := map[string]float64{"k1.lengthscale": 0.2, "k1.signal_variance": 0.05, "k2.signal_variance": 0.3, graph.NoiseVariance: 0.01}
 	form := "k2."
 	if kernel == drifting {

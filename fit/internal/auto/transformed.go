@@ -27,7 +27,7 @@ func (c *chooser) transformed() (*chooser, error) {
 	report, err := c.clearTransform()
 	if err == nil && report != nil && report.Kind != transform.None {
 		var other *chooser
-		if other, err = c.choiceWith(report.Kind); other != nil && err == nil && other.original() < c.original()-clearBIC && mayGrow(c, other.best) {
+		if other, err = c.choiceWith(report.Kind); other != nil && err == nil && other.original() < c.original()-clearBIC && c.seasons.mayGrow(other.best) {
 			other.tried, other.report.Transform = append(other.tried, c.tried...), report
 			return other, nil
 		} else if other != nil {
@@ -41,7 +41,7 @@ func (c *chooser) transformed() (*chooser, error) {
 	return c, err
 }
 
-// choiceWith compares all models with a transform; those of a series only if the best without one gains by it.
+// choiceWith compares all models with a transform. If the best model of a series with seasons gains nothing by it, it stops there.
 func (c *chooser) choiceWith(kind transform.Name) (*chooser, error) {
 	prepared, err := c.job.WithTransform(kind, nil)
 	if err != nil {
@@ -70,8 +70,8 @@ func (c *chooser) choiceWith(kind transform.Name) (*chooser, error) {
 }
 
 // mayGrow reports whether a season may grow with its level as a model says: a cycle, which the calendar does not give, only with a trend.
-func mayGrow(c *chooser, m *tuned) bool {
-	return c.seasons == nil || c.seasons.seasons != nil || m.Mean == "linear"
+func (s *seasonal) mayGrow(m *tuned) bool {
+	return s == nil || s.seasons != nil || m.Mean == "linear"
 }
 
 // original is the BIC of the best in original units.
