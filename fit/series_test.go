@@ -262,3 +262,24 @@ func TestHiddenSeason(t *testing.T) {
 		t.Errorf("season %+v", r.Missed)
 	}
 }
+
+// TestLastTies checks that a hold-out of the latest rows says that rows of equal times stay together, and that its error has its own text.
+func TestLastTies(t *testing.T) {
+	d := problem.Data{N: 30, D: 1, FeatureNames: []string{"t"}}
+	for i := range d.N {
+		d.X, d.Y = append(d.X, float64(i/3)), append(d.Y, math.Sin(float64(i)))
+	}
+	warns := func(rows float64) string {
+		job := testcheck.Get(Prepare(d, problem.Options{Kernel: "rbf", HoldOut: rows, HoldOutLast: true}, problem.Events{}))(t)
+		return strings.Join(job.Warnings(), " ")
+	}
+	if said := warns(4); !strings.Contains(said, "takes 6 rows in place of 4: rows of equal t stay together") {
+		t.Errorf("four rows: %q", said)
+	}
+	if said := warns(6); strings.Contains(said, "in place of") {
+		t.Errorf("six rows: %q", said)
+	}
+	if _, err := Prepare(d, problem.Options{Kernel: "rbf", HoldOut: 40, HoldOutLast: true}, problem.Events{}); err == nil || !strings.Contains(err.Error(), "last:40") {
+		t.Errorf("forty rows: %v", err)
+	}
+}

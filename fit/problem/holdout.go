@@ -2,6 +2,7 @@ package problem
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -36,7 +37,7 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 		count = max(1, int(math.Round(o.HoldOut*float64(len(units)))))
 	}
 	if count >= len(units) {
-		return d, nil, OptionErrorf("holdout", strconv.FormatFloat(o.HoldOut, 'g', -1, 64), "holds out all of the %d %s: nothing is left to train on", len(units), what)
+		return d, nil, OptionErrorf("holdout", o.holdOutText(), "holds out all of the %d %s: nothing is left to train on", len(units), what)
 	}
 	held := &gp.HeldOut{Of: o.HoldOut, Seed: o.Settings.Seed, Group: d.GroupColumn, Blocks: o.Blocks || o.HoldOutLast}
 	time := -1
@@ -46,6 +47,9 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 	switch {
 	case time >= 0:
 		held.By, units = d.Names()[time], d.latest(time, count)
+		if len(units) > count {
+			d.Warnings = append(slices.Clip(d.Warnings), fmt.Sprintf("option holdout takes %d rows in place of %d: rows of equal %s stay together", len(units), count, held.By))
+		}
 	case o.HoldOutLast && !o.Blocks:
 		d.Warnings = append(slices.Clip(d.Warnings), "option holdout takes the last rows of the table: it has several columns, and none of them orders the rows")
 		fallthrough
@@ -67,7 +71,7 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 		}
 	}
 	if left := d.N - len(held.Rows); left < 2 {
-		return d, nil, OptionErrorf("holdout", strconv.FormatFloat(o.HoldOut, 'g', -1, 64), "leaves %d of the %d rows, but a fit needs at least 2 training rows", left, d.N)
+		return d, nil, OptionErrorf("holdout", o.holdOutText(), "leaves %d of the %d rows, but a fit needs at least 2 training rows", left, d.N)
 	}
 	return d, held, nil
 }
@@ -134,6 +138,11 @@ func ParseHoldOut(text string) (o Options, err error) {
 		return o, errors.New("holds out nothing: give a share or a number of rows, or no such option")
 	}
 	return o, CheckHoldOut(o.HoldOut)
+}
+
+// holdOutText is the text form of HoldOut and HoldOutLast.
+func (o Options) holdOutText() string {
+	return map[bool]string{true: "last:"}[o.HoldOutLast] + strconv.FormatFloat(o.HoldOut, 'g', -1, 64)
 }
 
 // CheckHoldOut returns an error for a value of Options.HoldOut that no table can have.

@@ -153,6 +153,8 @@ func forecastSeries(c *chooser, add func(kernel, mean string, stages func(*tunin
 		for _, kernel := range sums {
 			add(kernel, mean, most(seriesValues))
 		}
+	} else if newSeasonal(c).seasons != nil { // beside them a wave that grows, which goes on to converge
+		add(sums[0]+" + "+wave, mean, most(2*windowValues))
 	}
 	add(sums[1], mean, most(seriesValues))
 }
