@@ -19,6 +19,8 @@ const (
 	// effectPoints is the number of values of a column of numbers at which its effect is
 	// computed, mostLabels the largest number of categories.
 	effectPoints, mostLabels = 61, 24
+	// A season has pointsOfTurn values, if they are no more than mostTurned.
+	pointsOfTurn, mostTurned = 8, 1200
 	// mostEffects is the number of columns with a picture, shared by several targets.
 	mostEffects = 12
 	// mostAxes is the number of columns, the most relevant ones, along which predictions are made and
@@ -65,7 +67,7 @@ func findColumns(ctx context.Context, s *subject) (columns, error) {
 	for at, k := range effect.Order(all, byFeature) {
 		a := axis{Variable: all[k], relevance: all[k].Relevance(byFeature)}
 		if at < out.moved {
-			a.values = a.Values(effectPoints)
+			a.values = a.Values(pointsOf(m, &a.Variable))
 			if a.Categories != nil {
 				a.values = a.values[:min(len(a.values), mostLabels)]
 			}
@@ -74,6 +76,16 @@ func findColumns(ctx context.Context, s *subject) (columns, error) {
 		out.axes = append(out.axes, a)
 	}
 	return out, nil
+}
+
+// pointsOf returns the number of values of a column at which its effect is computed: more for the shortest season along it.
+func pointsOf(m *gp.Model, c *effect.Variable) int {
+	seasons, err := m.Seasons(c.First) // none of a kernel that this program does not know
+	if err != nil || len(seasons) == 0 {
+		return effectPoints
+	}
+	points := pointsOfTurn * (c.High - c.Low) / slices.Min(seasons)
+	return int(min(max(points, effectPoints), mostTurned))
 }
 
 // findRelevance finds the relevance of the features. The record has it, unless rows were added since.

@@ -452,3 +452,17 @@ func TestEffects(t *testing.T) {
 		t.Errorf("%d effects", len(curves))
 	}
 }
+
+// TestEffectOfSeason checks that an effect shows the shortest season of a column.
+func TestEffectOfSeason(t *testing.T) {
+	d := problem.Data{N: 121, D: 1, FeatureNames: []string{"day"}, TargetName: "y"}
+	for i := range d.N {
+		d.X, d.Y = append(d.X, float64(i)), append(d.Y, math.Sin(math.Pi*float64(i)/3)+0.1*math.Cos(float64(i*i)))
+	}
+	_, o := outcome(t, d, problem.Options{Kernel: "matern12", Mean: "constant + seasonal(6, 1)"})
+	s := testcheck.Get(newSubject(subjectOf(t, o)))(t)
+	all := testcheck.Get(findColumns(t.Context(), s))(t)
+	if got := len(all.axes[0].values); got != 160 || all.axes[0].rows.N != got { // 8 for each of 20 turns
+		t.Errorf("%d values", got)
+	}
+}
