@@ -66,7 +66,7 @@ func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
 	if d == 1 {
 		add(seriesKernels[0], mean, descent)
 	}
-	if d > 1 && c.job.ChoosesTransform() && c.job.N() >= fewestRows {
+	if !ordered(c.job.Sample) && c.job.ChoosesTransform() && c.job.N() >= fewestRows {
 		add(singles[2], mean, func(of *tuning.Job) []hyperopt.Expectation {
 			return []hyperopt.Expectation{{Rows: min(of.N(), transformRows), Values: transformValues}}
 		})
@@ -103,10 +103,11 @@ func logSuits(c *chooser) bool {
 		return false
 	}
 	y, lag := c.job.Sample.Y[:c.job.N()], 0
-	if c.seasons != nil && c.seasons.seasons != nil {
+	if ordered(c.job.Sample) {
+		if c.seasons == nil || c.seasons.seasons == nil {
+			return false
+		}
 		lag = int(math.Round(c.seasons.seasons[0].Steps))
-	} else if c.job.D() == 1 {
-		return false
 	}
 	logs, volume := make([]float64, len(y)), 0.
 	for i, v := range y {

@@ -251,7 +251,7 @@ type seasonal struct {
 // findSeasons finds the seasons of a series of few rows.
 func findSeasons(c *chooser) {
 	if c.job.Sample.D() == 1 && c.sample == c.job.Sample {
-		if s := newSeasonal(c); s.seasons != nil || s.cycle > 0 {
+		if s := newSeasonal(c); s.seasons != nil || s.cycle > 0 && ordered(c.job.Sample) {
 			c.seasons = s
 		}
 	}
