@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,15 +29,27 @@ import (
 	"gpfit/cmd/gpfit/internal/parentwatch"
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/cmd/gpfit/internal/serve"
+	"gpfit/cmd/gpfit/internal/supervise"
 	"gpfit/internal/hostmem"
 	"gpfit/option"
 )
 
 func main() {
+	watched := supervise.Watched()
+	if !watched {
+		if code, done := supervise.Run(signals()); done {
+			os.Exit(code)
+		}
+	}
 	ignoreFileLimit()
 	ctx, stop := signal.NotifyContext(context.Background(), signals()...)
 	// A second signal ends the process at once.
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() {
+		if watched { // a terminal sends the same signal to the process above, which passes it on
+			time.Sleep(time.Second)
+		}
+		stop()
+	})
 	_, owned := os.LookupEnv(parentwatch.Variable)
 	ctx, err := parentwatch.Follow(ctx, func() { os.Exit(exit.Interrupted) })
 	if err != nil {

@@ -102,9 +102,10 @@ func groupOf(controller string) string {
 const (
 	// spare is the memory that the runtime maps without being asked.
 	spare = 32 << 20
-	// threadSpace is the address space of a thread: its stack of 8 MiB, and 64 MiB that the C
-	// library reserves for what the thread allocates.
-	threadSpace = 72 << 20
+	// stackSpace is the address space of a thread's stack. The C library reserves arenaSpace more
+	// for what the thread allocates, unless the variable arenas says 1.
+	stackSpace, arenaSpace = 8 << 20, 64 << 20
+	arenas                 = "MALLOC_ARENA_MAX"
 	// moreThreads is how many threads a process has at most besides the threads that run Go
 	// code at a time: threads that wait for the system, and the runtime's own.
 	moreThreads = 8
@@ -161,7 +162,26 @@ func threadsToCome() int64 {
 		return 0
 	}
 	running, _ := os.ReadDir("/proc/self/task")
-	return int64(max(runtime.GOMAXPROCS(0)+moreThreads-len(running), 0)) * threadSpace
+	space := stackSpace + arenaSpace
+	if os.Getenv(arenas) == "1" {
+		space = stackSpace
+	}
+	return int64(max(runtime.GOMAXPROCS(0)+moreThreads-len(running), 0) * space)
+}
+
+// Limits names the limits on the process's address space and data; "" if it has none.
+func Limits() string {
+	var all []string
+	for _, l := range []struct {
+		resource     int
+		name, option string
+	}{{syscall.RLIMIT_AS, "address space", "-v"}, {syscall.RLIMIT_DATA, "data", "-d"}} {
+		var r syscall.Rlimit
+		if err := syscall.Getrlimit(l.resource, &r); err == nil && r.Cur <= uint64(unlimited) {
+			all = append(all, fmt.Sprintf("the limit of %d MiB on the %s of this process (ulimit %s)", r.Cur>>20, l.name, l.option))
+		}
+	}
+	return strings.Join(all, " and ")
 }
 
 // unlimited stands for what is left where there is no limit.
