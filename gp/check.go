@@ -25,6 +25,8 @@ type Checked struct {
 	// FactorRows counts the rows of the factor L: of each, Check compared (LLᵀ)ᵢᵢ, and in a few
 	// columns (LLᵀ)ᵢⱼ. It is 0 if the file has no factor.
 	FactorRows int
+	// Sealed says that the texts and the numbers of rows were compared, too. A file of an older gpfit has nothing to compare them with.
+	Sealed bool
 }
 
 const (
@@ -83,7 +85,10 @@ func Check(ctx context.Context, path string, divide func(device.State, *kernel.P
 			return nil, err
 		}
 	}
-	return out, nil
+	if out.Sealed = info.seal != ""; !out.Sealed {
+		return out, nil
+	}
+	return out, c.checkSeal(info)
 }
 
 // CheckWeights compares Σα with the targets, less the mean function, in some of the training rows, as [Check] does. The

@@ -30,8 +30,8 @@ const SchemaVersion = 9
 
 // A model file is a NumPy .npz archive: an uncompressed zip file of X.npy, y.npy, alpha.npy,
 // noise.npy if the noise differs between rows, rows.npy if the training rows are not all rows of
-// a table, factor.npy on request, model.json, and fit.json, which says how the model was fitted
-// and which readers of it need not know. Its zip comment is this text and the SHA-256 of
+// a table, factor.npy on request, model.json, fit.json, which says how the model was fitted
+// and which readers of it need not know, and seal.txt. Its zip comment is this text and the SHA-256 of
 // everything before the checksum's digits, which detects a change of any byte.
 const commentPrefix = "gpfit model sha256 "
 
@@ -137,6 +137,11 @@ func (h *fileHeader) writeArchive(w io.Writer, factor device.FactorStore) error 
 	}
 	if err == nil && h.Record != nil {
 		err = npy.AddText(z, recordEntry, h.Record)
+	}
+	if seal := ""; err == nil {
+		if seal, err = h.seal(text); err == nil {
+			err = npy.AddText(z, sealEntry, []byte(seal))
+		}
 	}
 	for _, a := range h.arrays() {
 		if err == nil && !(a.optional && *a.into == nil) {

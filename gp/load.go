@@ -34,6 +34,8 @@ type FileInfo struct {
 	SchemaVersion int
 	// Factor says that the file has the Cholesky factor.
 	Factor bool
+	// header is the text of the header, seal what the file has as its seal.
+	header, seal string
 }
 
 // Inspect reads a model file as [Load] does, and describes the file.
@@ -132,11 +134,18 @@ func (in *modelSource) model(kernels []*kernel.Family, factor func(m *Model, row
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := readHeader(archive, in.path)
+	text, err := readText(archive, headerEntry)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, info := h.Model, &FileInfo{Bytes: in.size, SHA256: in.want, SchemaVersion: h.SchemaVersion}
+	h, err := readHeader(text, in.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, info := h.Model, &FileInfo{Bytes: in.size, SHA256: in.want, SchemaVersion: h.SchemaVersion, header: string(text)}
+	if seal, err := readText(archive, sealEntry); err == nil {
+		info.seal = string(seal)
+	}
 	m.Kernels = kernels
 	if err := h.checkSizes(archive); err != nil {
 		return nil, nil, err
@@ -159,12 +168,8 @@ func (in *modelSource) model(kernels []*kernel.Family, factor func(m *Model, row
 	return m, info, err
 }
 
-func readHeader(archive *zip.Reader, path string) (*fileHeader, error) {
-	text, err := readText(archive, headerEntry)
-	if err != nil {
-		return nil, err
-	}
-	h := &fileHeader{Model: &Model{}}
+func readHeader(text []byte, path string) (h *fileHeader, err error) {
+	h = &fileHeader{Model: &Model{}}
 	if err := json.Unmarshal(text, h); err != nil {
 		return nil, err
 	}

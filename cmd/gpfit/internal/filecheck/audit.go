@@ -81,6 +81,11 @@ func model(ctx context.Context, path string) Statement {
 	if c.FactorRows > 0 {
 		out.Checked += fmt.Sprintf(", %d rows of the factor", c.FactorRows)
 	}
+	if c.Sealed {
+		out.Checked += ", names, units, categories, draws, the record of the fit"
+	} else {
+		out.Checked += "; not names, units, categories, draws and the record of the fit: an older gpfit wrote the file"
+	}
 	return out
 }
 
