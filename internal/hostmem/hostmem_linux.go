@@ -99,13 +99,15 @@ func groupOf(controller string) string {
 	return "/"
 }
 
+// Arenas is the variable that says how many arenas for all threads the C library has.
+const Arenas = "MALLOC_ARENA_MAX"
+
 const (
 	// spare is the memory that the runtime maps without being asked.
 	spare = 32 << 20
 	// stackSpace is the address space of a thread's stack. The C library reserves arenaSpace more
-	// for what the thread allocates, unless the variable arenas says 1.
+	// for what the thread allocates, unless the variable [Arenas] is 1.
 	stackSpace, arenaSpace = 8 << 20, 64 << 20
-	arenas                 = "MALLOC_ARENA_MAX"
 	// moreThreads is how many threads a process has at most besides the threads that run Go
 	// code at a time: threads that wait for the system, and the runtime's own.
 	moreThreads = 8
@@ -163,7 +165,7 @@ func threadsToCome() int64 {
 	}
 	running, _ := os.ReadDir("/proc/self/task")
 	space := stackSpace + arenaSpace
-	if os.Getenv(arenas) == "1" {
+	if os.Getenv(Arenas) == "1" {
 		space = stackSpace
 	}
 	return int64(max(runtime.GOMAXPROCS(0)+moreThreads-len(running), 0) * space)

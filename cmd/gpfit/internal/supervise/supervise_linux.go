@@ -40,10 +40,16 @@ func Watched() bool {
 // Run runs the program in a process that this one watches, and returns its exit code. It returns false if no limit on memory
 // is set, or if the process cannot be started. A signal of signals goes on to the program.
 func Run(signals []os.Signal) (code int, done bool) {
-	if hostmem.Limits() == "" {
+	self, err := os.Executable()
+	if err != nil || hostmem.Limits() == "" {
 		return 0, false
 	}
 	debug.SetGCPercent(-1) // a collection would start threads
+	if os.Getenv(hostmem.Arenas) != "1" {
+		// With one arena for all threads, the C library does not reserve 64 MiB for each. It reads the variable when the program starts.
+		os.Setenv(hostmem.Arenas, "1")
+		_ = syscall.Exec(self, os.Args, os.Environ())
+	}
 	runtime.LockOSThread() // the program ends with this thread
 	file, err := unix.MemfdCreate("stderr", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -55,9 +61,8 @@ func Run(signals []os.Signal) (code int, done bool) {
 	}
 	caught := make(chan os.Signal, 8)
 	signal.Notify(caught, signals...)
-	// With one arena for all threads, the C library does not reserve 64 MiB for each.
-	env := append(os.Environ(), "MALLOC_ARENA_MAX=1", variable+"="+strconv.Itoa(descriptor))
-	pid, err := syscall.ForkExec("/proc/self/exe", os.Args, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, uintptr(file)}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}})
+	env := append(os.Environ(), variable+"="+strconv.Itoa(descriptor))
+	pid, err := syscall.ForkExec(self, os.Args, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, uintptr(file)}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}})
 	if err != nil {
 		signal.Stop(caught)
 		return 0, false
@@ -73,7 +78,6 @@ func Run(signals []os.Signal) (code int, done bool) {
 			break
 		}
 	}
-	signal.Reset()
 	written, _ := io.ReadAll(io.NewSectionReader(os.NewFile(uintptr(file), "stderr"), 0, 1<<20))
 	return conclude(status, string(written)), true
 }
