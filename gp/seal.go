@@ -5,11 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 
 	"gpfit/gp/npy"
 )
 
-// sealEntry is the name of the seal of a model file: a SHA-256 of what the header, the record of the fit and the arrays
+// sealEntry is the name of the seal of a model file: a SHA-256 of what the header and the arrays
 // mean. Names, units, categories, draws and numbers of rows have no equation, so that [Check] compares them by it. Whoever edits a
 // text and makes the checksum of the file right leaves the seal as it was.
 const sealEntry = "seal.txt"
@@ -17,16 +18,11 @@ const sealEntry = "seal.txt"
 // seal returns the seal of a model with a header. How a text is laid out makes no difference.
 func (h *fileHeader) seal(header []byte) (string, error) {
 	sum := sha256.New()
-	for _, text := range [][]byte{header, h.Record} {
-		var v any
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		if err := d.Decode(&v); err != nil && len(text) > 0 {
-			return "", err
-		}
-		if err := json.NewEncoder(sum).Encode(v); err != nil {
-			return "", err
-		}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(header))
+	d.UseNumber()
+	if err := errors.Join(d.Decode(&v), json.NewEncoder(sum).Encode(v)); err != nil {
+		return "", err
 	}
 	for _, a := range h.arrays() {
 		sum.Write(npy.Header([]int{len(*a.into)}))
@@ -41,7 +37,7 @@ func (h *fileHeader) seal(header []byte) (string, error) {
 func (c *checker) checkSeal(info *FileInfo) error {
 	seal, err := (&fileHeader{N: c.model.N(), Model: c.model}).seal([]byte(info.header))
 	if err == nil && seal != info.seal {
-		err = c.wrong("the names, columns, units, categories, kernel, parameters, draws, rows or the record of the fit were changed after the file was written: take another copy of the file, or fit again")
+		err = c.wrong("the names, columns, units, categories, kernel, parameters, draws or rows were changed after the file was written: take another copy of the file, or fit again")
 	}
 	return err
 }

@@ -14,39 +14,36 @@ import (
 	"gpfit/method/experts"
 )
 
-// texts are the texts of a model file as JSON, nil if one is none.
-func texts(t *testing.T, file []byte) []any {
-	var out []any
+// headerOf is the header of a model file as JSON.
+func headerOf(t *testing.T, file []byte) (v any) {
 	archive := testcheck.Get(zip.NewReader(bytes.NewReader(file), int64(len(file))))(t)
-	for _, name := range []string{headerEntry, recordEntry} {
-		text, _ := readText(archive, name)
-		var v any
-		_ = json.Unmarshal(text, &v)
-		out = append(out, v)
-	}
-	return out
+	testcheck.Do(t, json.Unmarshal(testcheck.Get(readText(archive, headerEntry))(t), &v))
+	return v
 }
 
 // TestSeal edits values of the headers of models of every kind, makes the checksum right, and demands that no edit passes: names,
-// units, categories, draws, weight columns, transforms and the record, too. What means the same passes.
+// units, categories, draws, weight columns, and transforms, too. What means the same passes.
 func TestSeal(t *testing.T) {
 	places, edits, every := map[string]bool{}, 0, 41
 	if testcheck.Long() {
 		every = 1
 	}
 	for name, m := range checkedModels(t, 12) {
-		m.Record = json.RawMessage(`{"seconds": 2, "options": {"kernel": "rbf"}}`)
 		path := saved(t, m.Save)
 		file := testcheck.Get(os.ReadFile(path))(t)
 		if c, err := Check(t.Context(), path, experts.Blocks); err != nil || !c.Sealed {
 			t.Fatalf("%s: %+v, %v", name, c, err)
 		}
-		whole, drawn := texts(t, file), 0
+		whole, drawn := headerOf(t, file), 0
 		want := func() bool { drawn++; return drawn%every == 0 }
 		modeltest.EachValue(t, file, want, func(place string, edited []byte) {
 			testcheck.Do(t, os.WriteFile(path, edited, 0o600))
 			_, err := Check(t.Context(), path, experts.Blocks)
-			if same := reflect.DeepEqual(texts(t, edited), whole); same != (err == nil) {
+			var same bool
+			if !strings.HasSuffix(place, "variation 6") { // it is nested too deeply to be read
+				same = reflect.DeepEqual(headerOf(t, edited), whole)
+			}
+			if same != (err == nil) {
 				t.Errorf("%s: %s: the same contents: %v; check: %v", name, place, same, err)
 			}
 			edits++

@@ -82,9 +82,9 @@ func model(ctx context.Context, path string) Statement {
 		out.Checked += fmt.Sprintf(", %d rows of the factor", c.FactorRows)
 	}
 	if c.Sealed {
-		out.Checked += ", names, units, categories, draws, the record of the fit"
+		out.Checked += ", names, units, categories, draws, numbers of rows"
 	} else {
-		out.Checked += "; not names, units, categories, draws and the record of the fit: an older gpfit wrote the file"
+		out.Checked += "; not names, units, categories, draws and numbers of rows: an older gpfit wrote the file"
 	}
 	return out
 }
