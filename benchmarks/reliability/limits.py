@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-LIMITS = [1300, 1350, 1400, 1450, 1500, 1550, 1600, 1650, 1700, 1750, 1800, 1900, 2000, 2100, 2200, 2400, 2600, 2800, 3200, 4000]
+LIMITS = [600, 800, 1000, 1200, 1300, 1350, 1400, 1450, 1500, 1550, 1600, 1650, 1700, 1750, 1800, 1900, 2000, 2200, 2600, 4000]
 TRACES = ["goroutine ", "fatal error", "runtime:", "runtime/cgo", "SIGABRT"]
 SPEC = "data:\n  - {name: t, path: t.csv}\nkernels: [rbf, matern52]\ndefaults: {target: y, restarts: 0, max_evals: 20}\n"
 COMMANDS = {

@@ -29,6 +29,8 @@ _PATIENCE = 30.0
 # A longer message is none, in bytes.
 _LARGEST = 1 << 30
 _WINDOWS = os.name == "nt"
+# What the runtime of Go says when the system refuses memory at its start, before gpfit can say more.
+_REFUSED = ("out of memory", "cannot allocate memory", "pthread_create failed", "failed to reserve")
 
 Message = dict[str, Any]
 Watcher = Callable[[Message], object]
@@ -130,7 +132,10 @@ class Server:
             raise GPFitError(f"{program} is of another version, {hello['version']}, than this package; unset PYGPFIT_PROGRAM, or install pygpfit again")
         code = self._process.wait()
         self._errors.join(1)
-        raise GPFitError(f"{program} does not start: {self._lost.removeprefix('gpfit: ').strip() or f'exit code {code}'}")
+        lost = self._lost.removeprefix("gpfit: ").strip() or f"exit code {code}"
+        if any(words in lost for words in _REFUSED):
+            lost = "the limit on the memory of this process (ulimit -v, resource.RLIMIT_AS) leaves it too little; raise it to 2 GiB or more, or remove it"
+        raise GPFitError(f"{program} does not start: {lost}")
 
     @property
     def alive(self) -> bool:
@@ -286,6 +291,10 @@ def _watch_main() -> None:
 def _follows(end: int, env: Mapping[str, str]) -> dict[str, Any]:
     """Return the arguments of Popen for a gpfit that ends with this process, which has the other end of a pipe."""
     if sys.platform != "win32":
+        import resource
+
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+            env = {**env, "MALLOC_ARENA_MAX": "1"}  # the C library reserves 64 MiB for each thread otherwise
         return {"env": {**env, "GPFIT_PARENT": f"{os.getpid()}:{end}"}, "pass_fds": (end,), "start_new_session": True}
     import msvcrt
 
