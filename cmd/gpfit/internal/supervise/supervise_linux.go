@@ -44,13 +44,14 @@ func Run(signals []os.Signal) (code int, done bool) {
 	if err != nil || hostmem.Limits() == "" {
 		return 0, false
 	}
-	debug.SetGCPercent(-1) // a collection would start threads
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would start threads
 	if os.Getenv(hostmem.Arenas) != "1" {
 		// With one arena for all threads, the C library does not reserve 64 MiB for each. It reads the variable when the program starts.
 		os.Setenv(hostmem.Arenas, "1")
 		_ = syscall.Exec(self, os.Args, os.Environ())
 	}
 	runtime.LockOSThread() // the program ends with this thread
+	defer runtime.UnlockOSThread()
 	file, err := unix.MemfdCreate("stderr", unix.MFD_CLOEXEC)
 	if err != nil {
 		return 0, false
@@ -82,8 +83,8 @@ func Run(signals []os.Signal) (code int, done bool) {
 	return conclude(status, string(written)), true
 }
 
-// conclude returns the exit code of a program that has ended and says why if memory did not suffice. What it wrote
-// to descriptor 2 is passed on otherwise.
+// conclude returns the exit code of a program that has ended. If memory did not suffice, it says so; any other text of the runtime
+// is printed.
 func conclude(status syscall.WaitStatus, written string) int {
 	if lacksMemory(written) {
 		fmt.Fprintf(os.Stderr, "gpfit: the system refused memory under %s: raise it, use fewer rows, or set GOMAXPROCS=1; results on the disk are whole, and a fit with a checkpoint or 'gpfit resume' continues\n", hostmem.Limits())
