@@ -216,11 +216,3 @@ func TestRanksOfSlurm(t *testing.T) {
 		}
 	}
 }
-
-// atMost returns n, or all in the long form of the tests.
-func atMost(n, all int) int {
-	if testcheck.Long() {
-		return all
-	}
-	return n
-}

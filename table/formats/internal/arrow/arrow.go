@@ -206,7 +206,7 @@ func isNumber(t arrow.DataType) bool {
 	return false
 }
 
-// valueOf returns row i of a column whose type has a text. It rounds integers beyond 2⁵³, of which [rows.Text] has all digits.
+// valueOf returns row i of a column whose type has a text. It rounds integers beyond 2⁵³, of which Text has all digits.
 func valueOf(a arrow.Array, i int) value {
 	if a.IsNull(i) {
 		return value{null: true, number: math.NaN()}
