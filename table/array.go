@@ -64,7 +64,7 @@ func openArray(r io.Reader, size int64) (*array, error) {
 		return nil, fmt.Errorf("the array has %s, not one or two", textform.Counted(len(shape), "dimension"))
 	}
 	if a.size, a.decode = elementType(h.Descr.Type); a.decode == nil {
-		return nil, fmt.Errorf("the elements have type %s; gpfit reads only real numbers", quote(h.Descr.Type))
+		return nil, fmt.Errorf("the elements have type %s; gpfit reads only real numbers: save them as float64, or the columns of a table by numpy.savez", quote(h.Descr.Type))
 	}
 	a.whole = strings.ContainsAny(h.Descr.Type, "iu")
 	if a.cols > maxColumns {

@@ -100,7 +100,7 @@ func (e *encodedCells) read(src source, c int) (float64, *fault) {
 	switch kind := src.kind(c); {
 	case e.as.Kind == feature.Number:
 		return numberOf(src, c)
-	case e.as.Kind == feature.Boolean && (kind == feature.Boolean || kind == feature.Number):
+	case e.as.Kind == feature.Boolean && kind != feature.Category:
 		if v, ok := src.number(c); ok && (v == 0 || v == 1) {
 			return v, nil
 		}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -199,6 +200,9 @@ func (in *head) featureColumns(opts Options, target int, other, out map[int]bool
 		columns, err := in.columnsOf("feature", spec)
 		if _, found, _ := in.byName("feature", spec); opts.ByName && !found && err == nil {
 			err = in.noName("feature", spec)
+		}
+		if e, ok := errors.AsType[*Error](err); ok && opts.ByName {
+			e.Msg += "; option features names the columns in the order of the model"
 		}
 		if err != nil {
 			return nil, err

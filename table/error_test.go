@@ -23,7 +23,7 @@ var errorCases = []struct {
 	{name: "NaN", text: "1,2\nNaN,3\n", want: `T:2: column 1: not a number: "NaN" (option missing drop leaves out such rows)`},
 	{name: "NA in the first row", text: "1,NA\n2,3\n", want: `T:1: column 2: not a number: "NA" (option missing drop leaves out such rows)`},
 	{name: "spreadsheet error at the line's beginning", text: "a,b\n#N/A,2\n", want: `T:2: column 1 ("a"): not a number: "#N/A" (option missing drop leaves out such rows)`},
-	{name: "spreadsheet error in the first row", text: "#DIV/0!,2\n", want: `T:1: column 1: not a number: "#DIV/0!"`},
+	{name: "spreadsheet error in the first row", text: "#DIV/0!,2\n", want: `T:1: column 1: not a number: "#DIV/0!" (option missing drop leaves out such rows)`},
 	{name: "Inf", text: "1,2\n1,-Inf\n", want: `T:2: column 2: not a finite number: "-Inf"`},
 	{name: "infinity", text: "1,2\n1,infinity\n", want: `T:2: column 2: not a finite number: "infinity"`},
 	{name: "overflow", text: "1,2\n1e999,2\n", want: `T:2: column 1: number too large for a 64-bit float: "1e999"`},
@@ -107,7 +107,7 @@ var errorCases = []struct {
 	{name: "duplicate target", text: "a,y,y\n1,2,3\n", opts: Options{Target: "y"}, want: `T:1: column 3 ("y"): the target column shares its name with column 2; select it by index`},
 	{name: "duplicate feature", text: "a,a,y\n1,2,3\n", opts: Options{Features: []string{"a"}}, want: `T:1: column 2 ("a"): the feature column shares its name with column 1; select it by index`},
 	{name: "a blank line in a column", text: "x\n1\n\n2\n", opts: Options{NoTarget: true}, want: `T:3: a blank line between rows of one cell: delete it, or write NA if it stands for a missing value`},
-	{name: "features that are names", text: "a,b\n1,2\n", opts: Options{NoTarget: true, ByName: true, Features: []string{"0"}}, want: `T:1: no column named "0" for the feature; columns: "a", "b"`},
+	{name: "features that are names", text: "a,b\n1,2\n", opts: Options{NoTarget: true, ByName: true, Features: []string{"0"}}, want: `T:1: no column named "0" for the feature; columns: "a", "b"; option features names the columns in the order of the model`},
 	{name: "a row of the encoding as header", text: "red,3\nblue,4\n", opts: Options{NoTarget: true, Features: []string{"0-1"}, Encoding: func(int) ([]feature.Coding, error) {
 		return []feature.Coding{{Name: "c", Kind: feature.Category, Categories: []string{"blue", "red"}}, {Name: "x", Kind: feature.Number}}, nil
 	}}, want: `T:1: is this row the header or data? Its cells are values of the features; say so by option header yes or no`},

@@ -30,12 +30,12 @@ func TestFormatErrors(t *testing.T) {
 		{"nan.npy", Options{Features: []string{"0-3"}}, `: feature column 0-3 is out of range: there are 3 columns, 0 to 2`},
 		{"three.npy", Options{}, `: the array has 3 dimensions, not one or two`},
 		{"scalar.npy", Options{}, `: the array has 0 dimensions, not one or two`},
-		{"complex.npy", Options{}, `: the elements have type "<c16"; gpfit reads only real numbers`},
-		{"text.npy", Options{}, `: the elements have type "<U1"; gpfit reads only real numbers`},
+		{"complex.npy", Options{}, `: the elements have type "<c16"; gpfit reads only real numbers: save them as float64, or the columns of a table by numpy.savez`},
+		{"text.npy", Options{}, `: the elements have type "<U1"; gpfit reads only real numbers: save them as float64, or the columns of a table by numpy.savez`},
 		{"empty.npy", Options{}, `: the array has no rows`},
 		{"lengths.npz", Options{}, `: y must have one column and as many rows as X; found "X" (14×2), "y" (13×1)`},
 		{"unclear.npz", Options{}, `: expected one array, or X and y, or columns with the same number of rows; found "A" (14×2), "b" (14×1)`},
-		{"words.npz", Options{}, `: array "y": the elements have type "<U1"; gpfit reads only real numbers`},
+		{"words.npz", Options{}, `: array "y": the elements have type "<U1"; gpfit reads only real numbers: save them as float64, or the columns of a table by numpy.savez`},
 		{"aside.npz", Options{Target: "z"}, `: no column named "z" for the target; columns: "x0", "x1", "y", "sd", "test"`},
 	} {
 		got, err := Read(formatsDir+c.file, c.opts)

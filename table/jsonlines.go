@@ -194,7 +194,7 @@ func (in *jsonRows) next() error {
 	}
 	for c, value := range in.values {
 		if in.used[c] && len(value) > 0 && (value[0] == '{' || value[0] == '[') {
-			return in.errorAt(c, "holds a list or an object, not a value")
+			return in.errorAt(c, "holds a list or an object, not a value: write an object for each row on a line of its own")
 		}
 		if in.used[c] && halfCharacter(value) {
 			return in.errorAt(c, "has half of a character: a surrogate without its pair")

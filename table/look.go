@@ -57,7 +57,7 @@ func (l *look) row() {
 		case number:
 		case date:
 			l.dates[c]++
-		case brokenNumber(string(cell)):
+		case brokenNumber(string(cell)) || brokenNumber(strings.Trim(string(cell), "()-−")):
 			number = l.reads(c, cell)
 		case max(l.numbers[c], l.dates[c]) == l.all-1 && l.all > 2 && !in.looksLikeData(cell):
 			l.total = &Fault{First: in.errorAt(c, fmt.Sprintf("%s where all rows before have numbers or dates, as in a line of totals", quote(string(cell)))), Count: 1, index: -1, cure: "total", lines: []int{in.at}}

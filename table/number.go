@@ -70,7 +70,8 @@ var missingWords = map[string]bool{
 	"": true, "nan": true, "na": true, "n/a": true, "<na>": true, "#n/a": true,
 	"null": true, "none": true, "nil": true, "-": true, "--": true, ".": true, "?": true,
 	"-nan": true, "+nan": true, "-1.#ind": true, "1.#ind": true, "-1.#qnan": true, "1.#qnan": true,
-	"#na": true, "#n/a n/a": true,
+	"#na": true, "#n/a n/a": true, "\\n": true, "nat": true, "n.a.": true, "k.a.": true, "..": true, "...": true, "…": true, "–": true, "—": true,
+	"#div/0!": true, "#value!": true, "#ref!": true, "#num!": true, "#name?": true, "#null!": true,
 }
 
 // infiniteWords are the words, in lower case, for values that are not finite.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
@@ -434,6 +435,9 @@ func (r *Reader) refused() (gap *Error, err error) {
 	}
 	if first < math.MaxInt {
 		err := r.why(first, messages[first])
+		if r.opts.ByName && r.opts.Columns == nil && !strings.Contains(err.Msg, "option ") {
+			err.Msg += "; write it as in the table of the model, or as NA if it is missing"
+		}
 		switch {
 		case firstMissing:
 			err.Msg += " (option missing drop leaves out such rows)"

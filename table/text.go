@@ -47,7 +47,12 @@ var foreign = []struct{ magic, msg string }{
 	{"FEA1", "this is a Feather file of version 1; write version 2, which is an Arrow file"},
 	{"\xff\xff\xff\xff", "this looks like an Arrow stream, not text; give such a file by name and uncompressed"},
 	{npyMagic, "this is a NumPy file, not text; give such a file by name and uncompressed"},
-	{"\x89HDF\r\n", "this is an HDF5 file, not text"},
+	{"\x89HDF\r\n", "this is an HDF5 file, not text; write Parquet or CSV"},
+	{"ORC", "this is an ORC file, not text; write Parquet or CSV"},
+	{"\xd0\xcf\x11\xe0", "this is an old Excel workbook, not text; export it as CSV"},
+	{"\x80\x04\x95", "this is a pickle of Python, not text; write Parquet or CSV"},
+	{"\x80\x05\x95", "this is a pickle of Python, not text; write Parquet or CSV"},
+	{"<stata_dta>", "this is a Stata file, not text; write Parquet or CSV"},
 	{"\xff\xfe\x00\x00", "this is UTF-32 text; save it as UTF-8"},
 	{"\x00\x00\xfe\xff", "this is UTF-32 text; save it as UTF-8"},
 }

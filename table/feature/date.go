@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gpfit/internal/textform"
@@ -84,7 +85,7 @@ func (u Unit) after(v float64, origin time.Time) time.Time {
 // days are the forms of a date, times the forms of the time of day after it, and zones
 // the forms of the time zone after that. Seconds may have a fraction.
 var (
-	days  = []string{"2006-01-02", "2006/01/02", "02.01.2006", "2.1.2006"}
+	days  = []string{"2006-01-02", "2006/01/02", "2006.01.02", "02.01.2006", "2.1.2006"}
 	times = []string{"15:04:05", "15:04"}
 	zones = []string{"", "Z07:00", "Z0700", "Z07", " Z07:00", " Z0700"}
 )
@@ -110,8 +111,8 @@ func (o DateOrder) Reads(text string) bool {
 
 // orders are the layouts of dates that only an order makes clear.
 var orders = map[DateOrder][]string{
-	DayFirst:   withTimes([]string{"2/1/2006", "2-1-2006", "2/1/06", "2-1-06"}),
-	MonthFirst: withTimes([]string{"1/2/2006", "1-2-2006", "1/2/06", "1-2-06"}),
+	DayFirst:   withTimes([]string{"2/1/2006", "2-1-2006", "2/1/06", "2-1-06", "2.1.06"}),
+	MonthFirst: withTimes([]string{"1/2/2006", "1-2-2006", "1/2/06", "1-2-06", "1.2.06"}),
 }
 
 // layouts are all other forms of dates, in the language of package time.
@@ -139,15 +140,19 @@ type dateReader struct {
 }
 
 // unclear matches dates whose order of day and month nobody can know.
-var unclear = regexp.MustCompile(`^\d{1,2}[/-]\d{1,2}[/-](\d{4}|\d{2})(?:[ T].*)?$`)
+var unclear = regexp.MustCompile(`^\d{1,2}(?:[/-]\d{1,2}[/-](\d{4}|\d{2})|\.\d{1,2}\.\d{2})(?:[ T].*)?$`)
 
 // UnclearDate reports whether a text looks like a date, but may mean several.
 func UnclearDate(text string) bool { return unclear.MatchString(text) }
 
 func (r *dateReader) parse(text string) (time.Time, error) {
 	const longest = 64
-	if len(text) == 0 || len(text) > longest || text[0] < '0' || text[0] > '9' {
+	if len(text) > longest {
 		return time.Time{}, notDate(text)
+	}
+	given := text
+	if text = plainDate(text); text == "" || text[0] < '0' || text[0] > '9' {
+		return time.Time{}, notDate(given)
 	}
 	if r.last != "" {
 		if t, err := time.Parse(r.last, text); err == nil {
@@ -164,6 +169,40 @@ func (r *dateReader) parse(text string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("is the day or the month first in %s? Say so by option date-order dmy or mdy", textform.Quote(text))
 	}
 	return time.Time{}, notDate(text)
+}
+
+// Dates with the name of the month, and times with the half of the day.
+var (
+	monthSecond = regexp.MustCompile(`^(?:[A-Z][a-z]+,? )?(\d{1,2})(?:[-/ ]|\. ?)([A-Za-z]{3,9})[-/., ]+(\d{4}|\d\d)(?:[: ](.*))?$`)
+	monthFirst  = regexp.MustCompile(`^(?:[A-Z][a-z]+,? )?([A-Z][a-z]{2,8})\.? +(\d{1,2})(?:, | )(?:(\d\d:\d\d:\d\d) )?(\d{4})(?: (.*))?$`)
+	half        = regexp.MustCompile(`(?i)^(.*?)(\d{1,2}:\d\d(?::\d\d)?) ?([ap]m)$`)
+)
+
+// plainDate writes a date with the name of its month, or with am or pm, as one of numbers. It returns other texts as they are.
+func plainDate(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Y' && r != 'T' }) < 0 {
+		return text
+	}
+	text = strings.TrimSuffix(text, " UTC")
+	if m := half.FindStringSubmatch(text); m != nil {
+		for _, layout := range []string{"3:04:05PM", "3:04PM"} {
+			if t, err := time.Parse(layout, m[2]+strings.ToUpper(m[3])); err == nil {
+				text = m[1] + t.Format("15:04:05")
+			}
+		}
+	}
+	day, month, year, clock := "", "", "", ""
+	if m := monthSecond.FindStringSubmatch(text); m != nil {
+		day, month, year, clock = m[1], m[2], m[3], m[4]
+	} else if m := monthFirst.FindStringSubmatch(text); m != nil {
+		month, day, year, clock = m[1], m[2], m[4], m[3]+m[5]
+	}
+	for _, layout := range []string{"2 Jan 2006", "2 January 2006", "2 Jan 06"} {
+		if t, err := time.Parse(layout, day+" "+month+" "+year); err == nil {
+			return strings.TrimSpace(t.Format("2006-01-02 ") + clock)
+		}
+	}
+	return text
 }
 
 func notDate(text string) error {
@@ -185,6 +224,7 @@ var midnight = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // parseClock parses a time of day such as 14:30 or 14:30:15.5.
 func parseClock(text string) (time.Time, bool) {
+	text = plainDate(text)
 	for _, layout := range times {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t, true

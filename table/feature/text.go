@@ -117,10 +117,19 @@ func (t Text) Number(cell []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// withoutUnits cuts signs off both ends of a number, and those between its sign and its digits.
+// withoutUnits cuts signs off both ends of a number, and those between its sign and its digits. A minus behind a number, a dash as a
+// minus, and brackets around a number mean that it is negative.
 func withoutUnits(cell []byte) []byte {
 	text := string(cell)
 	sign := ""
+	switch last := len(text) - 1; {
+	case strings.HasPrefix(text, "−"):
+		text = "-" + strings.TrimPrefix(text, "−")
+	case last > 1 && text[0] == '(' && text[last] == ')':
+		text = "-" + text[1:last]
+	case last > 0 && text[last] == '-':
+		text = "-" + text[:last]
+	}
 	if rest := strings.TrimLeft(text, "+-"); len(rest)+1 == len(text) {
 		sign, text = text[:1], rest
 	}

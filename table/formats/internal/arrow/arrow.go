@@ -86,7 +86,7 @@ func (in *rows) Use(columns []table.FormatUse) error {
 			want = "labels"
 		}
 		if want != "" {
-			return &table.Error{Source: in.path, Column: u.Column + 1, ColumnName: in.columns[u.Column].Name, Msg: fmt.Sprintf("holds %s values, not %s", t, want)}
+			return &table.Error{Source: in.path, Column: u.Column + 1, ColumnName: in.columns[u.Column].Name, Msg: fmt.Sprintf("holds %s values, not %s: leave it out, or write it as text or numbers", t, want)}
 		}
 		in.used = append(in.used, u.Column)
 	}

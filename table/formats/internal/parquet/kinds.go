@@ -107,7 +107,7 @@ func notNumeric(c *parquet.Column) string {
 		switch t.Value.(type) {
 		case *format.IntType:
 		case *format.DateType, *format.TimeType, *format.TimestampType:
-			return "holds dates or times, not numbers"
+			return "holds dates or times, not numbers: write durations as numbers of seconds"
 		default:
 			return "holds " + t.String() + " values, not numbers"
 		}
