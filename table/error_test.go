@@ -171,7 +171,7 @@ var errorCases = []struct {
 	{name: "JSON", text: "{\"a\":1,\"y\":2}\n{\"y\":2}\n", want: `T:2: column 1 ("a"): the key is missing (option missing drop leaves out such rows)`},
 	{name: "JSON", text: "{\"a\":1,\"y\":2}\n{\"a\":\"x\",\"y\":2}\n", want: `T:2: column 1 ("a"): not a number: "x"`},
 	{name: "JSON", text: "{\"a\":1,\"y\":2}\n{\"a\":1e999,\"y\":2}\n", want: `T:2: column 1 ("a"): number too large for a 64-bit float: "1e999"`},
-	{name: "JSON", text: "{\"a\":1,\"y\":2}\n{\"a\":[1],\"y\":2}\n", want: `T:2: column 1 ("a"): holds a list or an object, not a value`},
+	{name: "JSON", text: "{\"a\":1,\"y\":2}\n{\"a\":[1],\"y\":2}\n", want: `T:2: column 1 ("a"): holds a list or an object, not a value: write an object for each row on a line of its own`},
 	{name: "JSON", text: "{\"a\":1,\"y\":2}\n{\"a\":1,\"a\":2}\n", want: `T:2: the key "a" comes twice`},
 	{name: "JSON", text: "{\"a\":1,\"a\":2}\n", want: `T:1: the key "a" comes twice`},
 	{name: "JSON", text: "{\"a\":1,\"y\":2}\n{\"a\":1\n", want: `T:2: the JSON object does not end on its line`},

@@ -59,7 +59,7 @@ func (l *learnedCells) read(src source, c int) (float64, *fault) {
 		return 0, noLabel(src, c)
 	}
 	broken := brokenNumber(text) || l.kind == "" && unfinishedExponent(text)
-	if mayBeNumber && (l.kind == feature.Number || typed == feature.Number || broken && feature.Recognize(text) == feature.Category) {
+	if mayBeNumber && (l.kind == feature.Number || typed == feature.Number || broken && feature.Recognize(text) == feature.Category && !feature.UnclearDate(text)) {
 		return 0, &fault{msg: src.badCell(c).Msg + "; name the column in option categories if it has categories"}
 	}
 	return l.readText(src, c, text)

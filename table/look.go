@@ -1,12 +1,17 @@
 package table
 
 import (
+	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"gpfit/table/feature"
 )
+
+// totals matches the first cells of lines of totals.
+var totals = regexp.MustCompile(`^(?i:(sub-? ?|grand )?totals?|summe|zwischensumme|gesamt|somme)\b`)
 
 // look finds, before a survey knows the columns of a text, faults of rows, how numbers and dates are written, and a total.
 type look struct {
@@ -23,6 +28,8 @@ type look struct {
 	order feature.DateOrder
 	// total is a fault of the last row: a text in a column that has numbers or dates in all rows before.
 	total *Fault
+	// tail are the last lines so far whose rows have fewer cells, as notes have.
+	tail []int
 }
 
 func newLook(in *rows) *look {
@@ -45,9 +52,16 @@ func (l *look) note(kind string, e *Error, line int) {
 // row looks at the current row.
 func (l *look) row() {
 	in := l.in
+	if !slices.ContainsFunc(in.cells, func(cell []byte) bool { return len(trim(cell)) > 0 }) {
+		return // missing values
+	}
+	if k := slices.IndexFunc(in.cells, func(cell []byte) bool { return totals.Match(trim(cell)) }); k >= 0 && len(in.names) > 1 {
+		l.note("total", in.errorAt(k, fmt.Sprintf("%s begins a line of totals", quote(string(in.cells[k])))), in.at)
+		return
+	}
 	l.all++
-	l.total = nil
-	words := in.named && len(in.names) > 1
+	l.total, l.tail = nil, nil
+	words, filled := in.named && len(in.names) > 1, 0
 	for c, cell := range in.cells {
 		cell = trim(cell)
 		_, number := in.parse(cell)
@@ -57,8 +71,8 @@ func (l *look) row() {
 		case number:
 		case date:
 			l.dates[c]++
-		case brokenNumber(string(cell)) || brokenNumber(strings.Trim(string(cell), "()-−")):
-			number = l.reads(c, cell)
+		case bytes.ContainsAny(cell, "0123456789") && l.reads(c, cell):
+			number = true
 		case max(l.numbers[c], l.dates[c]) == l.all-1 && l.all > 2 && !in.looksLikeData(cell):
 			l.total = &Fault{First: in.errorAt(c, fmt.Sprintf("%s where all rows before have numbers or dates, as in a line of totals", quote(string(cell)))), Count: 1, index: -1, cure: "total", lines: []int{in.at}}
 		}
@@ -70,9 +84,12 @@ func (l *look) row() {
 			l.orders = slices.DeleteFunc(l.orders, func(o feature.DateOrder) bool { return !o.Reads(string(cell)) })
 			l.note("date-order", in.errorAt(c, fmt.Sprintf("%s has the day or the month first, which option date-order says", quote(string(cell)))), in.at)
 		}
-		words = words && !number && !in.looksLikeData(cell) && !date
+		words = words && !number && !date && (len(cell) == 0 || !in.looksLikeData(cell))
+		if len(cell) > 0 {
+			filled++
+		}
 	}
-	if words && (slices.Max(l.numbers) == 0 || slices.EqualFunc(in.names, in.cells, func(name string, cell []byte) bool { return name == string(cell) })) {
+	if words && filled > 1 && (slices.Max(l.numbers) == 0 || slices.EqualFunc(in.names, in.cells, func(name string, cell []byte) bool { return name == string(cell) })) {
 		l.note("words", &Error{Source: in.source, Line: in.at, Msg: "no cell is a number, as in a second header"}, in.at)
 	}
 }
@@ -116,10 +133,17 @@ func (l *look) faults() []Fault {
 	if len(l.orders) == 1 {
 		l.order = l.orders[0]
 	}
+	for i := range l.found { // notes at the end are no rows
+		f := &l.found[i]
+		f.Row = f.Row && slices.ContainsFunc(f.lines, func(line int) bool { return !slices.Contains(l.tail, line) })
+	}
 	if l.total != nil {
 		l.found = append(l.found, *l.total)
 	}
 	return slices.DeleteFunc(l.found, func(f Fault) bool {
+		if f.First.ragged && !f.Row {
+			return false // notes at the end
+		}
 		switch f.cure {
 		case "text":
 			return len(l.texts) == 0 // the survey shows the cells

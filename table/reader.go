@@ -435,7 +435,7 @@ func (r *Reader) refused() (gap *Error, err error) {
 	}
 	if first < math.MaxInt {
 		err := r.why(first, messages[first])
-		if r.opts.ByName && r.opts.Columns == nil && !strings.Contains(err.Msg, "option ") {
+		if r.opts.ByName && r.opts.Columns == nil && !firstMissing && !strings.Contains(err.Msg, "option ") {
 			err.Msg += "; write it as in the table of the model, or as NA if it is missing"
 		}
 		switch {

@@ -87,6 +87,9 @@ func rowFaults(path string, o *Options) (faults []Fault, err error) {
 		err := in.next()
 		if e, ok := errors.AsType[*Error](err); ok && e.ragged {
 			l.note(fmt.Sprint(len(in.cells)), e, in.scan.start)
+			if len(in.cells) < len(in.names) {
+				l.tail = append(l.tail, in.scan.start)
+			}
 			continue
 		}
 		if err != nil { // an error of the rows: the survey meets it again

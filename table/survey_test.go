@@ -76,6 +76,31 @@ func TestMissingWordsAsCategories(t *testing.T) {
 	}
 }
 
+// TestMoreMissing checks that failed formulas and marks of databases and offices are missing values, and that a column of dates with two
+// digits of the year asks for their order.
+func TestMoreMissing(t *testing.T) {
+	for _, gap := range []string{"#DIV/0!", "#VALUE!", `\N`, "NaT", "n.a.", "k.A.", "..", "…", "–"} {
+		got, err := ReadFrom(strings.NewReader("a,y\n1,2\n"+gap+",3\n4,5\n"), "T", Options{Missing: MissingDrop, Columns: &feature.Rules{}})
+		if err != nil || got.N != 2 {
+			t.Errorf("%s: %v", gap, err)
+		}
+	}
+	_, err := readKinds("d,y\n09.01.24,2\n10.01.24,3\n", feature.Rules{}, nil)
+	testcheck.Fail[*Error](t, err, "is the day or the month first")
+	_, err = ReadFrom(strings.NewReader("a,y\n1,2\nfew,3\n"), "T", Options{NoTarget: true, ByName: true, Features: []string{"a"}})
+	testcheck.Fail[*Error](t, err, "write it as in the table of the model")
+	got, err := ReadFrom(strings.NewReader("b\n1.0\n0\n"), "T", Options{NoTarget: true, Encoding: func(int) ([]feature.Coding, error) {
+		return []feature.Coding{{Name: "b", Kind: feature.Boolean}}, nil
+	}})
+	if err != nil || got.X[0] != 1 || got.X[1] != 0 {
+		t.Errorf("numbers as booleans: %v", err)
+	}
+	for _, begin := range []string{"ORC", "\x80\x05\x95", "<stata_dta>", "\xd0\xcf\x11\xe0"} {
+		_, err := ReadFrom(strings.NewReader(begin+"a,y\n1,2\n"), "T", Options{})
+		testcheck.Fail[*Error](t, err, "CSV")
+	}
+}
+
 // TestSurveyTexts finds how the numbers and dates of a text are written, and lines that are no rows.
 func TestSurveyTexts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
@@ -87,6 +112,14 @@ func TestSurveyTexts(t *testing.T) {
 		{"x;y\n1,5;1\n2.5;2\n3;3\n", `{  false} ""`}, // both signs: no way to write numbers reads both
 		{"Sales\n\nBerlin;2024;1\nx;y\n1;2\n2;3\n3;4\n", `{  false} "1,3"`},
 		{"x;y\n1;2\n2;3\n3;4\nTotal;9\n", `{  false} "5"`},
+		{"Sales report 2024\nDepartment 7\n\nx,y\n1,2\n2,3\n3,4\n", `{  false} "1,2"`}, // titles that blanks would separate
+		{"x;y;z\nm;;kg\n1;2;3\n2;3;4\n3;4;6\n", `{  false} "2"`},                       // units with a gap
+		{"x;y\n1;2\n2;3\nSubtotal;5\n3;4\n;\nTotal;9\n", `{  false} "4,7"`},            // and a row of nothing
+		{"x;y\n1;2\n2;3\n3;4\n* a note\n\n* another\n", `{  false} "5,7"`},             // notes at the end
+		{"x;y\n1;2\n2;3\n3\n3;4\n", `{  false} ""`},                                    // a row that lacks a cell
+		{"x,y\n1,2\n(2),3\n3-,4\n−3,4\n", `{  true} ""`},
+		{"x;y\n1 EUR;2\n2 EUR;3\n3 EUR;4\n", `{  true} ""`},
+		{"d;y\n01.02.24;2\n13.02.24;3\n03.02.24;4\n", `{  false} "" dmy`},
 		{"d;y\n01/02/2024;2\n13/02/2024;3\n03/02/2024;4\n", `{  false} "" dmy`},
 		{"d;y\n01/02/2024;2\n02/02/2024;3\n03/02/2024;4\n", `{  false} ""`}, // both orders
 	} {

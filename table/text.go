@@ -103,19 +103,28 @@ func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 		head, err = s.in.Peek(bufferSize)
 	}
 	// ReadSlice returns Peek's errors again, because the reader is sticky.
-	for s.skip[s.line+1] && err != io.EOF {
-		if _, err := s.readLine(); err != nil {
-			return nil, err
-		}
-		head, err = s.in.Peek(bufferSize)
-	}
 	if line := namedSeparator.Find(head); line != nil {
 		s.sep, s.line = line[len("sep=")], 1
 		_, _ = s.in.Discard(len(line)) // it is in the buffer
 		return s, nil
 	}
-	s.sep = guessSeparator(head, err != nil, opts.Text.Decimal == ",")
+	s.sep = guessSeparator(s.kept(head), err != nil, opts.Text.Decimal == ",")
 	return s, nil
+}
+
+// kept returns a text without the lines to skip.
+func (s *scanner) kept(text []byte) []byte {
+	if len(s.skip) == 0 {
+		return text
+	}
+	var out []byte
+	for line := range bytes.Lines(text) {
+		if s.line++; !s.skip[s.line] {
+			out = append(out, line...)
+		}
+	}
+	s.line = 0
+	return out
 }
 
 // namedSeparator matches the line by which Excel names the separator of a file.

@@ -90,7 +90,7 @@ func (t Text) Options() string {
 }
 
 // units are the signs that [Text.Units] leaves out.
-var units = []string{"$", "€", "£", "¥", "₹", "%"}
+var units = []string{"$", "€", "£", "¥", "₹", "%", "EUR", "USD", "GBP", "CHF"}
 
 // Number returns the number in a cell with a decimal point and nothing else, or false if it is written otherwise.
 func (t Text) Number(cell []byte) ([]byte, bool) {

@@ -82,9 +82,9 @@ func TestErrors(t *testing.T) {
 	}{
 		{tabletest.Files + "latin1.arrow", "site", `latin1.arrow: row 2, column 1 ("site"): "caf\xe9" has bytes that are not UTF-8 (e9): write the file again with texts in UTF-8`, &feature.Rules{}},
 		{types, "gap", `types.arrow: row 2, column 13 ("gap"): missing value: null (option missing drop leaves out such rows)`, nil},
-		{types, "list", `types.arrow: column 14 ("list"): holds list<item: int64, nullable> values, not numbers`, nil},
-		{types, "nothing", `types.arrow: column 15 ("nothing"): holds null values, not numbers`, nil},
-		{types, "word", `types.arrow: column 1 ("word"): holds utf8 values, not numbers`, nil},
+		{types, "list", `types.arrow: column 14 ("list"): holds list<item: int64, nullable> values, not numbers: leave it out, or write it as text or numbers`, nil},
+		{types, "nothing", `types.arrow: column 15 ("nothing"): holds null values, not numbers: leave it out, or write it as text or numbers`, nil},
+		{types, "word", `types.arrow: column 1 ("word"): holds utf8 values, not numbers: leave it out, or write it as text or numbers`, nil},
 		{tabletest.Files + "empty.arrow", "a", `empty.arrow: the Arrow file has no rows`, nil},
 		{write("cut.arrow", whole[:len(whole)-3]), "a", `cut.arrow: the Arrow file is damaged: it is cut short: it does not end as Arrow files do`, nil},
 		{write("short.arrow", whole[:12]), "a", `short.arrow: the Arrow file is damaged: it is cut short: it does not end as Arrow files do`, nil},
