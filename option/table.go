@@ -74,7 +74,7 @@ func dataOptions() Entries {
 		{Name: "thousands", Kind: Choice, Group: Data, Field: "Rows.Text.Thousands", Places: in(rowTables, "report"), Unset: "the one of the training table", Words: []string{".", ",", "'", "space"},
 			Help: "sign between groups of three digits in the numbers of text"},
 		{Name: "strip-units", Kind: Truth, Group: Data, Field: "Data.Text.Units", Places: in(datasets, Spec), Default: "false",
-			Help: "leave out the signs $ € £ ¥ ₹ and % of numbers of text; the model does the same"},
+			Help: "leave out the signs $ € £ ¥ ₹ and % of numbers of text, and EUR, USD, GBP and CHF, and read (5), 5- and −5 as -5; the model does the same"},
 		{Name: "strip-units", Kind: Truth, Group: Data, Field: "Rows.Text.Units", Places: in(rowTables, "report"), Default: "false",
 			Help: "leave out the signs $ € £ ¥ ₹ and % of numbers of text, as a model does whose training table had them"},
 		{Name: "skip-lines", Kind: Text, Group: Data, Field: "Data.SkipLines Rows.SkipLines", Places: slices.Concat(datasets, rowTables, []string{"report", Spec}), Placeholder: "LINES", Unset: "none",
