@@ -17,7 +17,7 @@ type Options struct {
 	Decimal *string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
 	// Thousands: sign between groups of three digits in the numbers of text; the model keeps it.
 	Thousands *string `yaml:"thousands,omitempty" json:"thousands,omitempty"`
-	// StripUnits: leave out the signs $ € £ ¥ ₹ and % of numbers of text; the model does the same.
+	// StripUnits: leave out the signs $ € £ ¥ ₹ and % of numbers of text, and EUR, USD, GBP and CHF, and read (5), 5- and −5 as -5; the model does the same.
 	StripUnits *bool `yaml:"strip_units,omitempty" json:"strip_units,omitempty"`
 	// SkipLines: lines of text that are no part of the table, such as titles above the header and a total: numbers and ranges such as 1-2,40.
 	SkipLines *string `yaml:"skip_lines,omitempty" json:"skip_lines,omitempty"`

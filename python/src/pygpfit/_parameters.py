@@ -33,7 +33,8 @@ class FitParameters(BaseEstimator):
         sign between groups of three digits in the numbers of text; the model keeps it:
         ., ,, ', space
     strip_units : true or false, default False
-        leave out the signs $ € £ ¥ ₹ and % of numbers of text; the model does the same
+        leave out the signs $ € £ ¥ ₹ and % of numbers of text, and EUR, USD, GBP and
+        CHF, and read (5), 5- and −5 as -5; the model does the same
     skip_lines : text, default None
         lines of text that are no part of the table, such as titles above the header and
         a total: numbers and ranges such as 1-2,40
