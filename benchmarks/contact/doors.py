@@ -41,7 +41,6 @@ VALUES = {
     "clock": CLOCK, "span": [dt.timedelta(seconds=float(c) * 90.5) for c in COUNT], "big": [float(c) * 1e9 / 7 for c in COUNT],
 }
 
-
 def plain(v):
     if isinstance(v, dt.timedelta):
         return repr(v.total_seconds())
@@ -49,17 +48,10 @@ def plain(v):
         return str(v).lower()
     return "" if v is None else v.isoformat() if hasattr(v, "isoformat") else str(v)
 
-
-def target():
-    return [float(np.round(np.sin(c / 9) + z / 70, 4)) for c, z in zip(COUNT, Z)]
-
-
-Y = target()
-
+Y = [float(np.round(np.sin(c / 9) + z / 70, 4)) for c, z in zip(COUNT, Z)]
 
 def frame(kind, x=None, **more):
     return pd.DataFrame({"x": pd.Series(VALUES[kind] if x is None else x, **more), "z": Z, "y": Y})
-
 
 def arrow(kind, of=None):
     x = VALUES[kind]
@@ -67,18 +59,14 @@ def arrow(kind, of=None):
         x = [None if v is None else decimal.Decimal(str(v)) for v in x]
     return pa.table({"x": pa.array(x, of) if not of or not pa.types.is_dictionary(of) else pa.array(x).dictionary_encode().cast(of), "z": Z, "y": Y})
 
-
 def ipc(new, path, table):
     with new(path, table.schema) as out:
         out.write_table(table)
 
-
 CASES = []  # kind, writer, name, function that writes to a path, options of gpfit
-
 
 def case(kind, writer, name, ending, write, options=""):
     CASES.append((kind, writer, name, ending, write, options.split()))
-
 
 def text_cases():
     def table(kind, cell, number, sep, quote, end, index=False, header=True, gap=""):
@@ -158,7 +146,6 @@ def text_cases():
     add("float", "blanks around", cell=lambda v: f"  {v} ", number=lambda v: f" {v:10.4f} ")
     add("float", "single quotes", cell=lambda v: f"'{v}'")
 
-
 def frame_cases():
     kinds = {"float": ["float64", "float32", "Float64", "Float32", "object"], "half": ["float16", "float32", "float64"], "int": ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "Int64", "Int8", "UInt32", "float32", "float16"],
              "gap": ["Int64", "UInt8", "Int32", "float64", "float32", "object"], "fgap": ["float64", "Float64", "float32"], "bool": ["bool", "boolean", "category"], "cat": ["object", "str", "string", "category", "string[pyarrow]", "large_string[pyarrow]"], "date": ["object", "datetime64[ns]", "datetime64[s]", "date32[pyarrow]"],
@@ -190,7 +177,6 @@ def frame_cases():
     case("float", "pandas", "excel", ".xlsx", lambda p: frame("float").to_excel(p, index=False))
     case("float", "pandas", "markdown", ".txt", lambda p: open(p, "w").write(frame("float").to_string(index=False)))
 
-
 def arrow_cases():
     D = pa.dictionary
     kinds = {"float": [pa.float32(), pa.float64(), pa.decimal128(12, 3), pa.decimal256(40, 5), pa.decimal64(12, 2), pa.decimal32(9, 2), D(pa.int8(), pa.float64())], "half": [pa.float16()], "int": [pa.int8(), pa.uint8(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), D(pa.int32(), pa.int64())],
@@ -221,7 +207,6 @@ def arrow_cases():
     for kind in VALUES:
         if kind not in ("span", "big"):
             case(kind, "pyarrow", "csv", ".csv", lambda p, k=kind: pyarrow.csv.write_csv(arrow(k), p))
-
 
 def other_cases():
     for kind in VALUES:
@@ -262,19 +247,15 @@ def other_cases():
     except ImportError:
         pass
 
-
 def run(*words):
     done = subprocess.run([GPFIT, *words], capture_output=True, text=True, timeout=60)
     return done.returncode, done.stdout, done.stderr
 
-
 FIT = "--kernel matern32 --coarse off --restarts 0 --posterior none --force --missing drop".split()
 CURE = re.compile(r"option |options |--\w|write |save |export|give |prints the text|convert|name the column|read it|leave it out|instead|rename|delete")
 
-
 def fit(path, model, options=()):
     return run("fit", path, *FIT, *options, "--out", model)
-
 
 def predict(model, path, options=()):
     if {"--date-order", "--dates"} & set(options):
@@ -284,35 +265,26 @@ def predict(model, path, options=()):
         return None, err.strip().splitlines()[-1] if err.strip() else "no message"
     return np.array([float(v.strip('"') or "nan") for v in out.splitlines()[1:]]), err
 
-
 def agree(a, b):
     return len(a) == len(b) and np.allclose(a, b, rtol=1e-6, atol=1e-6 * np.nanmax(np.abs(b)), equal_nan=True)
 
-
-def outcome(kind, path, options):
-    """Return what a model of plain CSV says of the file, and a model of the file of plain CSV."""
-    got, said = predict(MODELS[kind], path, options)
+def verdict(kind, got, said):
     if got is None:
         return ("read" if said.startswith("only a fit") else "cured" if CURE.search(said) else "uncured"), said
-    if not agree(got, MEANS[kind]):
-        return "warned" if "warning: column" in said or "far outside" in said else "differs", f"{np.nanmax(np.abs(got - MEANS[kind])) if len(got) == len(MEANS[kind]) else len(got)} {said}"
-    return "read", ""
-
+    if agree(got, MEANS[kind]):
+        return "read", ""
+    apart = np.nanmax(np.abs(got - MEANS[kind])) if len(got) == len(MEANS[kind]) else len(got)
+    return "warned" if "warning: column" in said or "far outside" in said else "differs", f"{apart} {said}"
 
 AGAIN = {"--decimal": ["--decimal", ".", "--thousands", ","], "--encoding": ["--encoding", "utf-8"], "--features": ["--features", "x,z"]}
 
-
 def back(kind, path, options):
+    """Return what a model of the file says of plain CSV."""
     model = os.path.join(FOLDER, "back.gpfit")
     code, _, err = fit(path, model, options)
     if code:
-        last = err.strip().splitlines()[-1]
-        return "cured" if CURE.search(last) else "uncured", last
-    got, said = predict(model, os.path.join(FOLDER, f"plain-{kind}.csv"), [w for o in options for w in AGAIN.get(o, [])])
-    if got is None:
-        return "cured" if CURE.search(said) else "uncured", said
-    return ("read", "") if agree(got, MEANS[kind]) else ("warned" if "warning: column" in said or "far outside" in said else "differs", f"{np.nanmax(np.abs(got - MEANS[kind])) if len(got) == len(MEANS[kind]) else len(got)} {said}")
-
+        return verdict(kind, None, err.strip().splitlines()[-1])
+    return verdict(kind, *predict(model, os.path.join(FOLDER, f"plain-{kind}.csv"), [w for o in options for w in AGAIN.get(o, [])]))
 
 os.makedirs(FOLDER, exist_ok=True)
 MODELS, MEANS = {}, {}
@@ -342,7 +314,7 @@ for i, (kind, writer, name, ending, write, options) in enumerate(CASES):
         continue
     results = []
     for options in [[]] + [options] * bool(options):
-        results = [outcome(kind, path, options), back(kind, path, options)]
+        results = [verdict(kind, *predict(MODELS[kind], path, options)), back(kind, path, options)]
         if options == [] and all(r[0] == "read" for r in results):
             break
         if any(r[0] == "differs" for r in results):
