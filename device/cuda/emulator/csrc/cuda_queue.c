@@ -176,7 +176,7 @@ static void queue(struct stream *s, struct op o) {
 		busy += t->first != NULL;
 	if (busy > most)
 		most = busy;
-	while (draw(seed % 2 ? 16 : 3) == 0 && any()) { /* some work is done before anybody waits */
+	while (draw(seed % 2 ? 16 : 3) == 0 && more()) { /* some work is done before anybody waits */
 	}
 }
 
