@@ -25,7 +25,8 @@ type Model struct {
 	Columns      []int    `json:"columns"`
 	FeatureNames []string `json:"feature_names"`
 	TargetName   string   `json:"target_name"`
-	// Constants are the values of columns of numbers that are not in use because all training rows had them.
+	// Constants are the values of features that are not in use because all training rows had them, where a feature is all that its
+	// column becomes.
 	Constants map[string]float64 `json:"constants,omitempty"`
 	// Encoding says how the columns of a table become the features; nil if they are its
 	// columns, as numbers.

@@ -26,6 +26,11 @@ type look struct {
 	// as and order are the first of them in the end.
 	as    feature.Text
 	order feature.DateOrder
+	// commas and bare are the columns with numbers that have a comma, and with whole numbers of at most three digits without one.
+	commas, bare map[int]bool
+	// units are the signs of currencies and per cent of the first number of each column, and mixed says that another number has others.
+	units map[int]string
+	mixed bool
 	// total is a fault of the last row: a text in a column that has numbers or dates in all rows before.
 	total *Fault
 	// tail are the last lines so far whose rows have fewer cells, as notes have.
@@ -33,7 +38,8 @@ type look struct {
 }
 
 func newLook(in *rows) *look {
-	l := &look{in: in, numbers: make([]int, len(in.names)), dates: make([]int, len(in.names)), orders: feature.DateOrders()}
+	l := &look{in: in, numbers: make([]int, len(in.names)), dates: make([]int, len(in.names)), orders: feature.DateOrders(),
+		commas: map[int]bool{}, bare: map[int]bool{}, units: map[int]string{}}
 	if in.as.PlainNumbers() {
 		l.texts = feature.Texts()[1:]
 	}
@@ -78,6 +84,7 @@ func (l *look) row() {
 		}
 		if number {
 			l.numbers[c]++
+			l.form(c, cell)
 			l.texts = slices.DeleteFunc(l.texts, func(t feature.Text) bool { return !readsAs(t, cell) })
 		}
 		if unclear {
@@ -92,6 +99,34 @@ func (l *look) row() {
 	if words && filled > 1 && (slices.Max(l.numbers) == 0 || slices.EqualFunc(in.names, in.cells, func(name string, cell []byte) bool { return name == string(cell) })) {
 		l.note("words", &Error{Source: in.source, Line: in.at, Msg: "no cell is a number, as in a second header"}, in.at)
 	}
+}
+
+// form notes how a number of a column is written.
+func (l *look) form(c int, cell []byte) {
+	l.commas[c] = l.commas[c] || bytes.IndexByte(cell, ',') >= 0
+	l.bare[c] = l.bare[c] || len(cell) <= 3 && len(bytes.Trim(cell, "0123456789")) == 0
+	unit := strings.Trim(string(cell), "+-−()0123456789., '\u00a0\u202f\u2009eE")
+	if before, ok := l.units[c]; ok && before != unit {
+		l.mixed = true
+	}
+	l.units[c] = unit
+}
+
+// choose returns the way to write numbers that reads all of them. Where both a decimal comma and a comma between thousands do, short whole
+// numbers in such a column mean thousands. A column has numbers of one unit.
+func (l *look) choose() (feature.Text, bool) {
+	left := slices.DeleteFunc(slices.Clone(l.texts), func(t feature.Text) bool { return t.Units && l.mixed })
+	if len(left) == 0 {
+		return feature.Text{}, false
+	}
+	first := left[0]
+	thousands := feature.Text{Thousands: ",", Units: first.Units}
+	for c := range l.commas {
+		if l.commas[c] && l.bare[c] && first.Decimal == "," && slices.Contains(left, thousands) {
+			return thousands, true
+		}
+	}
+	return first, true
 }
 
 // reads notes a number that is written in another way, if one of those left reads it.
@@ -127,9 +162,8 @@ func (l *look) title() *Fault {
 
 // faults returns the faults that are not contradicted by other rows.
 func (l *look) faults() []Fault {
-	if len(l.texts) > 0 {
-		l.as = l.texts[0]
-	}
+	read := false
+	l.as, read = l.choose()
 	if len(l.orders) == 1 {
 		l.order = l.orders[0]
 	}
@@ -146,7 +180,7 @@ func (l *look) faults() []Fault {
 		}
 		switch f.cure {
 		case "text":
-			return len(l.texts) == 0 // the survey shows the cells
+			return !read // the survey shows the cells
 		case "date-order":
 			return l.order == "" // the survey shows the cells
 		case "words":

@@ -78,7 +78,11 @@ func rowFaults(path string, o *Options) (faults []Fault, err error) {
 		return nil, err
 	}
 	defer src.close()
-	in, ok := src.(*rows)
+	of := src
+	if packed, ok := src.(*member); ok {
+		of = packed.source
+	}
+	in, ok := of.(*rows)
 	if !ok {
 		return nil, nil
 	}

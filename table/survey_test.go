@@ -106,6 +106,8 @@ func TestSurveyTexts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
 	for _, c := range []struct{ text, want string }{
 		{"x;y\n1.234,5;1\n2,5;2\n3;3\n", `{, . false} ""`},
+		{"x;y\n2,491;1\n531;2\n1,784;3\n", `{ , false} ""`}, {"x;y\n2,491;1\n1,531;2\n", `{,  false} ""`},
+		{"x;y\n74%;1\n0.84;2\n", `{  false} ""`}, {"x;y\n$74;1\n€84;2\n", `{  false} ""`}, {"x;y\n$74;1%\n$84;2%\n", `{  true} ""`},
 		{"x,y\n\"1,234.5\",1\n2.5,2\n3,3\n", `{ , false} ""`},
 		{"x;y\n1'234;$1\n2.5;$2\n3;$3\n", `{ ' true} ""`},
 		{"x;y\n1 234,5;5%\n2;6 %\n3;7%\n", `{, space true} ""`},

@@ -133,7 +133,7 @@ func OpenRows(path string, stdin io.Reader, m *gp.Model, o RowOptions) (*ModelRo
 	var watched []*watchedColumn
 	columns.Amend = func(names []string, columns *table.Options) {
 		o.findNoise(m, names, columns)
-		watched = watch(m, names, columns)
+		watched = watch(m, from, names, columns)
 	}
 	open := table.Open
 	if path == "-" {

@@ -130,7 +130,7 @@ func TestConstants(t *testing.T) {
 	m.Constants, m.Noise = map[string]float64{"b": 5}, gp.Noise{}
 	r := testcheck.Get(openText(t, "a,b,c,id\n1,5,2,p\n2,7,3,q\n3,5.0,3,r\n4,6,3,s\n", &m, RowOptions{Keep: []string{"id"}}))(t)
 	got := testcheck.Get(r.All())(t)
-	want := []string{`column "b" was 5 in all training rows, so the model does not know its effect: it has other values here, in row 2 (7) first, and in 2 of the rows read`}
+	want := []string{`column "b" had one value in all training rows, so the model does not know its effect: it has other values here, in row 2 (7) first, and in 2 of the rows read`}
 	if d := cmp.Diff(want, r.Warnings()) + cmp.Diff([][]string{{"p", "q", "r", "s"}}, got.Keep) + cmp.Diff([]string{"id"}, r.KeptNames()); d != "" {
 		t.Error(d)
 	}

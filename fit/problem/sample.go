@@ -19,7 +19,7 @@ import (
 type Sample struct {
 	Data Data // as given
 	Names
-	// Constants are the values of columns of numbers that are constant over the training rows; see [gp.Model].
+	// Constants are the values of columns that are constant over the training rows; see [gp.Model].
 	Constants map[string]float64
 	// Rows are the positions of the training rows in Data; X (row-major, the columns in use) and Y are their
 	// values in original units. Y, TestY and Targets, which are scaled, are column-major with a column for
@@ -139,7 +139,7 @@ func (s *Sample) chooseColumns() error {
 	for c := range s.Data.D {
 		if constant(s.X, c, s.Data.D) {
 			names = append(names, strconv.Quote(s.Data.FeatureNames[c]))
-			if s.Data.Encoding.IsNumber(c) {
+			if s.Data.Encoding.IsColumn(c) {
 				s.Constants[s.Data.FeatureNames[c]] = s.X[c]
 			}
 		} else {

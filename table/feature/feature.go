@@ -289,8 +289,8 @@ func ParseBoolean(cell string) (v float64, ok bool) {
 	return 0, false
 }
 
-// IsNumber reports whether a feature is a column of numbers, as all are without an encoding.
-func (e *Encoding) IsNumber(f int) bool { return e == nil || e.Columns[e.Sources()[f]].Kind == Number }
+// IsColumn reports whether a feature is all that its column becomes, as numbers and dates are, and every column without an encoding.
+func (e *Encoding) IsColumn(f int) bool { return e == nil || e.Columns[e.Sources()[f]].Width() == 1 }
 
 // Sources returns the column of each feature, as its position among Columns; nil without an encoding.
 func (e *Encoding) Sources() (of []int) {

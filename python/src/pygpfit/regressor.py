@@ -130,7 +130,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
                 values = of_rows[name]
                 if values is not None:
                     options[option] = name = _free(name, taken)
-                    more[name] = _check_sample_weight(values, targets, dtype=np.float64, **_ANY)
+                    more[name] = _check_sample_weight(_tables.unmasked(values), targets, dtype=np.float64, **_ANY)
             self._noise = options["noise_column"] if of_rows["noise_variance"] is not None else None
             self.X_train_, self.y_train_, self._of_rows = columns, targets, more
             path = self._write(Path(folder), columns, targets, more)
@@ -242,6 +242,10 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         mean, *spread = parts
         return (mean, *spread) if spread else mean
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of predictions, as scikit-learn does. Masked targets and weights are missing values, and an error."""
+        return float(super().score(X, _tables.unmasked(y), _tables.unmasked(sample_weight)))
+
     def _known_noise(self, noise_variance: ArrayLike | None, rows: Any) -> dict[str, Column]:
         """Return the column of known noise variances to predict with, by its name."""
         name = getattr(self, "_noise", None)
@@ -249,7 +253,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
             if noise_variance is not None:
                 raise ValueError("noise_variance needs a fit with noise_variance")
             return {}
-        return {name: _check_sample_weight(0.0 if noise_variance is None else noise_variance, rows, dtype=np.float64, **_ANY)}
+        return {name: _check_sample_weight(0.0 if noise_variance is None else _tables.unmasked(noise_variance), rows, dtype=np.float64, **_ANY)}
 
     def _predict(self, X: Rows, more: dict[str, Column], n: int, wanted: tuple[bool, bool, bool], options: Mapping[str, Any]) -> tuple[Floats, ...]:
         """Return the mean, and std and cov if they are wanted. wanted says whether they are, and whether they have the noise."""
