@@ -189,6 +189,7 @@ func TestEachLarge(t *testing.T) {
 		"data: [{path: shops.csv, each: site, target: y}]":                 `s.yaml:1:26: job shops.auto.seed-1 cannot work: ` + filepath.Join(dir, "shops.csv") + `:1: no column named "site"; columns`,
 		"data: [{path: shops.csv, each: shop, target: y, subsample: 5}]":   "s.yaml:1:49: shops.auto.seed-1: subsample draws rows of the whole table",
 		"data: [{path: shops.csv, each: shop, target: y, features: [z]}]":  `s.yaml:1:60: job shops.auto.seed-1 cannot work: ` + filepath.Join(dir, "shops.csv") + `:1: no column named "z" for the feature`,
+		"data: [{path: shops.csv, each: y, target: y}]":                    "s.yaml:1:35: shops.auto.seed-1: the column y divides the rows, and is no target",
 		"data: [{path: shops.csv, each: x, target: y, features: [x]}]":     "s.yaml:1:46: shops.auto.seed-1: the column x divides the rows, and is no input",
 		"data: [{path: empty.csv, each: shop}]":                            `empty.csv:3: an empty cell of the column shop names no job`,
 		"data: [{path: shops.csv, each: shop, target: y, holdout: 99999}]": "holdout 99999",

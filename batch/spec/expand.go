@@ -156,6 +156,9 @@ func (s *Batch) Expand(dir string, extra Options, formats ...table.Format) ([]Jo
 						if n := j.Options.Subsample; n != nil && *n > 0 {
 							return nil, s.errorAt(s.statedAt(j, known.Find("subsample", option.Spec)), nil, "%s: subsample draws rows of the whole table, and each value of %s has a fit of its own: leave one of them out", j.ID, d.Each)
 						}
+						if j.Options.Target != nil && *j.Options.Target == d.Each {
+							return nil, s.errorAt(s.statedAt(j, known.Find("target", option.Spec)), nil, "%s: the column %s divides the rows, and is no target", j.ID, d.Each)
+						}
 						if slices.Contains(j.Options.Features, d.Each) {
 							return nil, s.errorAt(s.statedAt(j, known.Find("features", option.Spec)), nil, "%s: the column %s divides the rows, and is no input", j.ID, d.Each)
 						}
