@@ -110,13 +110,20 @@ func (l *Leaf) text(columns textform.Columns) string {
 	if text := l.Formula(); text != "" {
 		args = append(args, text)
 	}
-	if l.Family.of != nil {
+	name := l.Family.Name
+	switch {
+	case l.Family.otherDistance() != "":
+		name = l.Family.of.Name
+	case l.Family.of != nil:
 		args = append(args, l.Family.of.Name)
 	}
-	if name, v := l.Number(); name != "" {
+	if number, v := l.Number(); number != "" {
 		args = append(args, strconv.FormatFloat(v, 'g', -1, 64))
 	}
-	if l.ARD {
+	switch {
+	case l.Family.otherDistance() != "":
+		args = append(args, l.Family.Name)
+	case l.ARD:
 		args = append(args, "ard")
 	}
 	if l.Dims != nil {
@@ -127,7 +134,7 @@ func (l *Leaf) text(columns textform.Columns) string {
 			args = append(args, name+"="+textform.List(v)+l.Family.mark(name))
 		}
 	}
-	return textform.Call(l.Family.Name, args)
+	return textform.Call(name, args)
 }
 
 // bracketed prints a part of e, in parentheses if it needs them.

@@ -126,7 +126,9 @@ func (f *Family) mark(name string) string {
 }
 
 // takesARD reports whether [WithARD] changes the family.
-func (f *Family) takesARD() bool { return f.Name != "constant" && f.formula == nil }
+func (f *Family) takesARD() bool {
+	return f.Name != "constant" && f.formula == nil && f.otherDistance() != sphereName
+}
 
 // scalesInner reports whether parameters of the columns, which the family has with ard, set its size.
 func (f *Family) scalesInner() bool {

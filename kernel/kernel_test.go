@@ -91,6 +91,9 @@ func checkGradient(t testcheck.Reporter, p *Program, seed uint64) {
 			moved[i] *= math.Exp(h)
 			return f(moved)
 		})
+		if p.IsReal(i) {
+			grad[i] *= theta[i] // it is the derivative by the number itself
+		}
 		if math.Abs(grad[i]-want) > diffTol*(scale+math.Abs(want))+doubt {
 			t.Errorf("%s: ∂/∂log %s = %v, central difference %v", p.Text, names[i], grad[i], want)
 		}

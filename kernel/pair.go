@@ -27,6 +27,8 @@ type Pair struct {
 	// placed maps the names of the family's parameters to the leaf's parameters. A
 	// parameter that the leaf lacks is nil, and one that is the constant 0 has size 0.
 	placed map[string]*Param
+	// squared is the squared distance of a rotated leaf.
+	squared *Node
 }
 
 // Degree returns the leaf's degree, if its family has one.
@@ -50,6 +52,9 @@ func (p *Pair) Parameter(name string) *Node {
 
 // SquaredDistance returns Σ Δ_c²/ρ_c².
 func (p *Pair) SquaredDistance(lengthscale string) *Node {
+	if p.squared != nil {
+		return p.squared
+	}
 	return p.scaled(Feature{Kind: SquaredDistance}, lengthscale, 2)
 }
 

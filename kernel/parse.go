@@ -38,7 +38,7 @@ func Parse(text string) (Expr, error) { return Parser{}.Parse(text) }
 //	        | "formula" "(" formula { "," argument } ")"
 //	        | "additive" "(" name { "," argument } ")"
 //
-// An argument is `ard`, `dims=LIST`, a start value such as `lengthscale=2`, or the number of a
+// An argument is `ard`, for a family of distances on two columns `rotated` or `sphere`, `dims=LIST`, a start value such as `lengthscale=2`, or the number of a
 // family that has one, `poly(3)` or `poly(degree=3)`. `offset=0` makes an offset the constant 0,
 // which is no parameter. A list is a number or `[n, n, …]`; dims takes indices of columns or
 // their names, in double quotes if they have blanks, brackets, commas, quotes or equals signs, or
@@ -150,6 +150,13 @@ func (p *textParser) argument(leaf *Leaf) (err error) {
 	switch {
 	case number != nil && (name == number.name || name != "" && !textform.IsName(name)):
 		return p.number(leaf, number, start, name)
+	case (name == rotatedName || name == sphereName && !leaf.ARD) && leaf.Family.takesDistances():
+		leaf.distance(name)
+		return nil
+	case name == "ard" && leaf.Family.otherDistance() == rotatedName: // each column has a lengthscale anyway
+		return nil
+	case (name == "ard" || name == sphereName) && (leaf.Family.otherDistance() == sphereName || leaf.ARD && name == sphereName):
+		return p.Fail(start, "places on a sphere have one lengthscale: take either ard or sphere")
 	case name == "ard":
 		if leaf.ARD {
 			return p.Fail(start, "argument \"ard\" is given twice")
@@ -169,7 +176,7 @@ func (p *textParser) argument(leaf *Leaf) (err error) {
 		if leaf.Start == nil {
 			leaf.Start = map[string][]float64{}
 		}
-		if leaf.Family.formula != nil {
+		if leaf.Family.formula != nil || name == tilt.Name {
 			leaf.Start[name], err = p.formulaStart(leaf.Family, name)
 		} else {
 			leaf.Start[name], err = p.startValues(leaf.Family.takesZero(name))
@@ -179,6 +186,9 @@ func (p *textParser) argument(leaf *Leaf) (err error) {
 	known := append([]string{"ard", "dims"}, leaf.Family.parameterNames()...)
 	if number != nil {
 		known = append([]string{number.name}, known...)
+	}
+	if leaf.Family.takesDistances() {
+		known = append(known, rotatedName, sphereName)
 	}
 	if name == "" {
 		return p.Fail(start, "expected an argument of %s: one of %s", leaf.Family.Name, strings.Join(known, ", "))
@@ -237,7 +247,7 @@ func (p *textParser) formulaStart(f *Family, name string) ([]float64, error) {
 	}
 	text, start := p.Value()
 	number, real := strings.CutSuffix(text, realMark)
-	if !real {
+	if !real && (f.formula != nil || name != tilt.Name) {
 		p.Pos = before
 		return p.startValues(false)
 	}

@@ -72,6 +72,20 @@ func (p pair) inner() complex128 {
 	return sum
 }
 
+// inSpace returns the pair with the coordinates in space of its places on a sphere, whose columns are latitudes and longitudes in
+// degrees.
+func (p pair) inSpace() pair {
+	const radius = 180 / math.Pi
+	at := func(x []float64) []float64 {
+		sinLat, cosLat := math.Sincos(x[p.columns[0]] / radius)
+		sinLon, cosLon := math.Sincos(x[p.columns[1]] / radius)
+		return []float64{radius * cosLat * cosLon, radius * cosLat * sinLon, radius * sinLat}
+	}
+	space := *p.leaf
+	space.columns = []int{0, 1, 2}
+	return pair{&space, p.theta, at(p.x), at(p.y)}
+}
+
 // additive returns Σ s_c k(x_c, y_c) with a covariance function k of one column (Duvenaud, Nickisch & Rasmussen, NIPS 2011).
 func (p pair) additive(k func(p pair) complex128) complex128 {
 	sum := complex128(0)
@@ -305,6 +319,10 @@ func (b builder) unscaled(e kernel.Expr, prefix string) covariance {
 	if l.Family.Name == "additive" {
 		of, _, _ := strings.Cut(strings.Trim(strings.TrimPrefix(l.String(), "additive"), "()"), ",")
 		formula = func(p pair) complex128 { return p.additive(formulas[of]) }
+	}
+	if l.Family.Name == "sphere" {
+		of, _, _ := strings.Cut(l.String(), "(")
+		formula = func(p pair) complex128 { return formulas[of](p.inSpace()) }
 	}
 	if formula == nil {
 		b.t.Fatalf("devicetest has no formula from the literature for the kernel %s: add it to formulas in device/devicetest/covariance.go", l.Family.Name)

@@ -58,7 +58,7 @@ func kernels() []string {
 			out = append(out, name, name+"(ard)")
 		}
 	}
-	return append(out, formulaText, "additive(matern52, ard)", "additive(rq) + rbf(ard)", "additive(periodic, ard)*matern32", "rbf(ard) + matern32*matern12(dims=1)", "(rbf + matern52)*matern32",
+	return append(out, formulaText, "additive(matern52, ard)", "additive(rq) + rbf(ard)", "additive(periodic, ard)*matern32", "matern32(sphere, dims=[1, 0])", "rbf(ard) + matern32*matern12(dims=1)", "(rbf + matern52)*matern32",
 		"rq(ard) + linear(dims=0)*cosine(dims=1)", "periodic(ard)*rbf(dims=1) + constant",
 		"(poly(2, dims=1) + periodic)*rq", "cosine(ard)*(matern12 + constant) + rq(dims=0)", "poly(2, offset=0)",
 		oneColumn, "matern12(dims=1)", "matern32(dims=1)", "matern52(dims=0)", "matern(3.5, dims=0)", "cosine(dims=0)*matern32(dims=0)",

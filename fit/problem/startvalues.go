@@ -102,7 +102,9 @@ func (d defaults) kernel() []Parameter {
 			if p.Moves {
 				q.Lower, q.Upper = floats.Min(x.Column(p.Dims[0])), floats.Max(x.Column(p.Dims[0]))
 			}
-			q.Name, q.Start, q.TextStart = p.Name, p.Start[0], true
+			if q.Name, q.Start = p.Name, 0; p.Start != nil {
+				q.Start, q.TextStart = p.Start[0], true
+			}
 			q.Lower, q.Upper = min(q.Lower, q.Start), max(q.Upper, q.Start)
 			out = append(out, q)
 			continue
