@@ -91,7 +91,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	}
 	r.Warnings = append(r.Warnings, s.Warnings...)
 	for _, p := range j.Program().Params {
-		r.Isotropic = r.Isotropic || p.Kind == kernel.Lengthscale && !p.Vector && len(p.Dims) == j.D() && j.D() > 1
+		r.Isotropic = r.Isotropic || p.Kind == kernel.Lengthscale && !p.Vector && !p.Sphere && len(p.Dims) == j.D() && j.D() > 1
 	}
 	if y, o := j.Sample.Y, j.Options; j.Sample.T() == 1 && (o.TargetTransform == "" || o.TargetTransform == transform.None) && j.Sample.Data.NoiseVariance == nil {
 		r.Skewed = slices.Min(y) > 0 && skewness(y) > manySkewed

@@ -263,7 +263,7 @@ func write(f *Family, p *Pair) (node *Node, err error) {
 
 // parameter returns a parameter of a leaf, without its place in θ.
 func (c *compiler) parameter(l *Leaf, q Parameter, prefix string, dims, labels []int, st *factorState) (*Param, error) {
-	p := &Param{Name: prefix + q.Name, Kind: q.kind(), Size: 1, Units: q.unitsOf(), Moves: q.moves, Apart: l.Family.Name == additiveName}
+	p := &Param{Name: prefix + q.Name, Kind: q.kind(), Size: 1, Units: q.unitsOf(), Moves: q.moves, Apart: l.Family.Name == additiveName, Sphere: l.Family.Name == sphereName}
 	if q.Count != One || p.Units.Input != 0 {
 		p.Dims = dims
 	}

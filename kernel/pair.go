@@ -405,6 +405,8 @@ type Param struct {
 	Moves bool
 	// Apart means that the leaf is a sum over columns, each with distances of its own.
 	Apart bool
+	// Sphere means that the leaf has distances through a sphere.
+	Sphere bool
 	// labels name the elements of a vector: the columns' labels.
 	labels []int
 }

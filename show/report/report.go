@@ -23,7 +23,7 @@ type panel interface {
 // panels returns the sections in their order.
 func (s *subject) panels() []panel {
 	return []panel{
-		&findings{subject: s}, &predictions{s}, &localExperts{s}, &series{s}, &relevantColumns{s}, &effects{s},
+		&findings{subject: s}, &predictions{s}, &localExperts{s}, &series{s}, &relevantColumns{s}, &effects{s}, &surface{s},
 		&whatIf{s}, &terms{s}, &parameters{s}, &convergence{s}, &timeAndDevice{s}, &source{s},
 	}
 }

@@ -115,9 +115,10 @@ type scores struct {
 	of string
 	gp.LeaveOneOut
 	summary gp.LeaveOneOutSummary
-	// density returns the predictive density of a row, and row its number in its table, from 0.
+	// density returns the predictive density of a row, row its number in its table, from 0, and inputs its features.
 	density func(i int) score.Predictive
 	row     func(i int) int
+	inputs  func(i int) []float64
 }
 
 // scoresOf finds the scores: of the given rows, or of each training row from the others.
@@ -127,7 +128,7 @@ func scoresOf(ctx context.Context, s *subject) (scored, error) {
 		out.of = s.Rows.Of
 	}
 	for t, name := range s.each() {
-		one := scores{ofTarget: name, row: s.model.Row}
+		one := scores{ofTarget: name, row: s.model.Row, inputs: s.trainingRow}
 		if s.Rows != nil {
 			s.Rows.residuals(t, &one)
 		} else if left, err := s.Posterior.Target(t).LeaveOneOut(ctx); err == nil {
@@ -167,6 +168,8 @@ func (s *Scored) residuals(t int, out *scores) {
 	rows, at := residual.Of(p, s.Rows.Observed[t])
 	out.LeaveOneOut, out.density = *rows, func(i int) score.Predictive { return p.Density(at[i]) }
 	out.row = func(i int) int { return s.number(at[i]) }
+	width := len(s.Rows.X) / max(1, s.Rows.N)
+	out.inputs = func(i int) []float64 { return s.Rows.X[at[i]*width:][:width] }
 }
 
 // judge returns the verdict on the model: the verdict of its fit, or the verdict on the rows that the
