@@ -33,6 +33,8 @@
 //	constant       1; accepts dims and ard without effect
 //	additive(of)   the sum over columns of another family's functions; with ard, a variance for each
 //
+// Families of distances take `rotated` and `sphere` on two columns (distances.go).
+//
 // Every leaf takes `dims=`, `ard`, and its parameters and signal_variance as start values. You can
 // write other functions as a formula (formula.go, formulaparse.go),
 //

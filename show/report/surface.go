@@ -143,7 +143,7 @@ func (c *scores) onMap(right, up *axis) (layers []plotting.Layer) {
 				if (z > 0) == (sign == 1) && int(min(2, math.Abs(z))) == size {
 					row := c.inputs(i)
 					points.X, points.Y = append(points.X, row[right.First]), append(points.Y, row[up.First])
-					points.Notes = append(points.Notes, fmt.Sprintf("row %d, %+.2g", c.row(i), z))
+					points.Notes = append(points.Notes, fmt.Sprintf("row %d", c.row(i)))
 				}
 			}
 			if size == 1 {

@@ -49,7 +49,7 @@ func evaluations(n int) (s hyperopt.Settings) {
 // for other roundings of exponentials.
 func TestWhatIf(t *testing.T) {
 	const tolerance = 1e-8
-	texts := []string{"rbf(ard) + matern32*periodic(dims=0) + linear", "(rbf + matern12(dims=1))*rq", "poly(3)*cosine + constant", "constant", "hamming + matern52", "formula(erf(x)*erf(y), dims=0) + formula(sinc(r/a), a=2)*rbf"}
+	texts := []string{"rq(rotated) + matern32(sphere)", "rbf(ard) + matern32*periodic(dims=0) + linear", "(rbf + matern12(dims=1))*rq", "poly(3)*cosine + constant", "constant", "hamming + matern52", "formula(erf(x)*erf(y), dims=0) + formula(sinc(r/a), a=2)*rbf"}
 	if testcheck.Long() {
 		for _, name := range kernel.Families() {
 			texts = append(texts, name, name+"(ard)")
