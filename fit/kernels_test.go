@@ -56,7 +56,7 @@ func TestKernelUnits(t *testing.T) {
 		"rq(ard)", "periodic(ard)", "cosine(ard) + constant", "linear(dims=0) + linear(dims=1)", "linear(ard) + rbf(ard)",
 		"poly(2, ard)", "poly(3, ard) + constant", "rbf(dims=0)*linear(dims=1)", "rbf(ard)*linear(ard)",
 		"linear(ard)*poly(2, ard)", "linear(ard)*(rbf(ard) + constant)", "(rq(ard) + constant)*(cosine(ard) + constant)",
-		"constant*(linear(ard) + periodic(ard))",
+		"constant*(linear(ard) + periodic(ard))", "rq(rotated, tilt=-0.7)", "matern32(rotated, dims=[1, 0], tilt=0.4) + rbf(ard)", "rbf(sphere, dims=[1, 0])",
 	} {
 		scaled := evaluate(t, d, problem.Options{Mean: "zero", Kernel: text})
 		raw := evaluate(t, d, problem.Options{Mean: "zero", Kernel: text, Standardize: gp.StandardizeNone, Set: assignments(scaled.ParametersOriginalUnits)})
@@ -306,4 +306,28 @@ func TestZeroOffsetErrors(t *testing.T) {
 	} {
 		wantOption(t, d, o, word)
 	}
+}
+
+// TestOnSphere checks that places keep their degrees, whose NLML has a reference in three coordinates, and that a latitude beyond
+// the pole is an error.
+func TestOnSphere(t *testing.T) {
+	d := drawn(56, 1, 50, "lat lon y", func(_ int, uniform, normal random) []float64 {
+		lat, lon := 160*uniform()-80, 360*uniform()-180
+		return []float64{lat, lon, math.Sin(lat/30) + math.Cos(lon/50) + 0.1*normal()}
+	})
+	o := problem.Options{Mean: "zero", Kernel: "matern52(sphere)", Standardize: gp.StandardizeX, Set: assignments(map[string]float64{"lengthscale": 25, "signal_variance": 1.3, "noise_variance": 0.02})}
+	got := evaluate(t, d, o)
+	space := d
+	space.D, space.FeatureNames, space.X = 3, []string{"x", "y", "z"}, nil
+	const radius = 180 / math.Pi
+	for i := range d.N {
+		sinLat, cosLat := math.Sincos(d.X[2*i] / radius)
+		sinLon, cosLon := math.Sincos(d.X[2*i+1] / radius)
+		space.X = append(space.X, radius*cosLat*cosLon, radius*cosLat*sinLon, radius*sinLat)
+	}
+	o.Kernel, o.Standardize = "matern52", gp.StandardizeNone
+	testcheck.Within(t, got.NLML, evaluate(t, space, o).NLML, 1e-9*math.Abs(got.NLML), "NLML on the sphere")
+	d.X[4] = 97
+	_, err := problem.New(d, problem.Options{Mean: "zero", Kernel: "rbf(sphere)"})
+	testcheck.Fail[*problem.DataError](t, err, "a latitude in the kernel", "97")
 }

@@ -267,6 +267,9 @@ func (c *compiler) parameter(l *Leaf, q Parameter, prefix string, dims, labels [
 	if q.Count != One || p.Units.Input != 0 {
 		p.Dims = dims
 	}
+	if p.Sphere {
+		p.Units.Input = 0 // its columns keep their degrees
+	}
 	if q.Count != One && l.ARD {
 		p.Size, p.Vector, p.labels = len(dims), true, labels
 	}

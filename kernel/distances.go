@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A leaf may take other distances between points of two columns: those whose axes may point in any direction, and those
-// through a sphere, between places with a latitude and a longitude.
+// A leaf may take other distances between points of two columns: along axes of any direction, or through a sphere, between places
+// with a latitude and a longitude.
 const rotatedName, sphereName = "rotated", "sphere"
 
 // tilt turns the axes of distances; it has no units and is of either sign.

@@ -3,6 +3,7 @@ package problem
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -145,4 +146,24 @@ func (o Options) expertRefusals(malformed error) []refusal {
 		{o.ExpertRows < 0, "expert-rows", rows, "must not be negative"},
 		{given && (o.Objective.LeavesFoldsOut() || o.Objective.leavesPlacesOut()), "objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo"},
 	}
+}
+
+// keepDegrees lets the columns of latitudes and longitudes of the kernel keep their degrees.
+func (o *resolved) keepDegrees(s *Sample, scaling gp.Scaling) error {
+	if o.kernel == nil {
+		return nil
+	}
+	latitudes, longitudes := kernel.OnSphere(o.kernel, s.Columns)
+	for c, column := range s.Columns {
+		latitude := slices.Contains(latitudes, column)
+		if latitude || slices.Contains(longitudes, column) {
+			scaling.XMean[c], scaling.XScale[c] = 0, 1
+		}
+		for i := c; latitude && i < len(s.X); i += s.D() {
+			if math.Abs(s.X[i]) > 90 {
+				return &DataError{fmt.Sprintf("the column %q is a latitude in the kernel, between -90 and 90 degrees, but has the value %v: sphere takes dims=[latitude, longitude]", s.Data.FeatureNames[column], s.X[i])}
+			}
+		}
+	}
+	return nil
 }

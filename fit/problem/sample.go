@@ -60,7 +60,7 @@ func newSample(data Data, o *resolved) (*Sample, error) {
 	for i := range s.T() {
 		y := block(s.Y, i, s.N())
 		scaling := gp.NewScaling(o.how, s.X, typical(s, y), s.D())
-		if err := s.keepDegrees(o.kernel, scaling); err != nil {
+		if err := o.keepDegrees(s, scaling); err != nil {
 			return nil, err
 		}
 		s.Scalings = append(s.Scalings, scaling)
@@ -71,26 +71,6 @@ func newSample(data Data, o *resolved) (*Sample, error) {
 	}
 	s.Points = kernel.NewPoints(s.Scalings[0].Inputs(s.X), s.N(), s.D())
 	return s, s.addNoise(o.NoNoise)
-}
-
-// keepDegrees lets the columns of latitudes and longitudes of a kernel keep their degrees.
-func (s *Sample) keepDegrees(e kernel.Expr, scaling gp.Scaling) error {
-	if e == nil {
-		return nil
-	}
-	latitudes, longitudes := kernel.OnSphere(e, s.Columns)
-	for c, column := range s.Columns {
-		latitude := slices.Contains(latitudes, column)
-		if latitude || slices.Contains(longitudes, column) {
-			scaling.XMean[c], scaling.XScale[c] = 0, 1
-		}
-		for i := c; latitude && i < len(s.X); i += s.D() {
-			if math.Abs(s.X[i]) > 90 {
-				return &DataError{fmt.Sprintf("the column %q is a latitude in the kernel, between -90 and 90 degrees, but has the value %v: sphere takes dims=[latitude, longitude]", s.Data.FeatureNames[column], s.X[i])}
-			}
-		}
-	}
-	return nil
 }
 
 // N returns the number of training rows, D of columns in use, T of targets.
