@@ -27,7 +27,7 @@ var (
 	reportText = textform.Template(reportTemplate, template.FuncMap{
 		"byAllRows": byAllRows, "criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "heldBy": heldBy, "label": problem.ObjectiveLabel, "likelyModes": likelyModes, "lines": lines, "minimizes": minimizes,
 		"optimaParameters": OptimaParameters, "optimaTable": OptimaTable, "parameterTable": ParameterTable, "pathTable": PathTable, "relevanceTable": RelevanceTable,
-		"scoreLines": scoreLines, "scores": scoreText, "single": single, "state": StateText, "status": StatusText, "under": under, "unscaled": unscaled, "waves": waves, "withoutPrior": withoutPrior,
+		"directions": directions, "scoreLines": scoreLines, "scores": scoreText, "single": single, "state": StateText, "status": StatusText, "under": under, "unscaled": unscaled, "waves": waves, "withoutPrior": withoutPrior,
 	})
 	profileText = textform.Template(profileTemplate, template.FuncMap{
 		"label": problem.ObjectiveLabel, "last": func(values []float64) float64 { return values[len(values)-1] }, "minima": minima,
@@ -38,7 +38,7 @@ var (
 		"others": func(of []gp.ExtensionScores) bool {
 			return slices.ContainsFunc(of, func(s gp.ExtensionScores) bool { return s.Outlying > 0 })
 		},
-		"scoreLines": scoreLines,
+		"directions": directions, "scoreLines": scoreLines,
 	})
 )
 
