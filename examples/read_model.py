@@ -31,7 +31,7 @@ def load(path):
         with open(path, encoding="utf-8") as file:
             model = json.load(file)
         model.update({name: np.array(model[name], dtype=float) for name in ARRAYS if name in model})
-    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2, 3, 4, 5, 6, 7):
+    if model.get("type") != "gpfit export" or model["schema_version"] not in (1, 2, 3, 4, 5, 6, 7, 8):
         sys.exit(f"{path}: not a gpfit export of schema version 1 to 7")
     return model
 
@@ -197,6 +197,17 @@ def original(model, mean, latent, noise):
     return expected, std, moments(s["transform"], mean, std_latent)[1]
 
 
+def transformed(x, transforms):
+    """Return inputs with the transforms of their columns: those of Yeo and Johnson, or None for a column as it is."""
+    x = np.array(x, dtype=float)
+    for c, t in enumerate(transforms or []):
+        if t is not None:
+            u = (x[:, c] - t["shift"]) / t["unit"]
+            size, power = np.log1p(np.abs(u)), np.where(u < 0, 2 - t["lambda"], t["lambda"])
+            x[:, c] = np.sign(u) * np.where(power == 0, size, np.expm1(power * size) / np.where(power == 0, 1, power))
+    return x
+
+
 def inverse(transform, v):
     """Return the targets with transformed values."""
     lam, shift, unit = transform["lambda"], transform["shift"], transform["unit"]
@@ -233,7 +244,7 @@ def predict(model, rows, noise=None):
     features), in original units. noise is the rows' noise variance in scaled units;
     None means the model's."""
     s, diagonal = model["scaling"], model["noise"]
-    to_scaled = lambda x: (x - np.array(s["x_mean"])) / np.array(s["x_scale"])
+    to_scaled = lambda x: (transformed(x, s.get("x_transforms")) - np.array(s["x_mean"])) / np.array(s["x_scale"])
     x, new = to_scaled(model["X"]), to_scaled(np.asarray(rows, dtype=float))
     noise = np.full(len(new), float(diagonal["variance"])) if noise is None else noise
     training_noise = np.broadcast_to(model.get("training_noise", diagonal["variance"]), len(x)) + diagonal["jitter"]

@@ -109,6 +109,8 @@ def build(model):
         raise NotExpressible("scikit-learn's Gaussian processes have no local experts")
     if "transform" in s:
         raise NotExpressible("scikit-learn has no deviations of a transformed target")
+    if "x_transforms" in s:
+        raise NotExpressible("StandardScaler transforms no columns: fit with --input-transform none")
     if model["mean"]["basis"]:
         raise NotExpressible("scikit-learn's Gaussian processes have no mean function: fit with --mean zero")
     standard = np.isclose(s["y_mean"], np.mean(model["y"]), rtol=1e-12) and np.isclose(s["y_scale"], np.std(model["y"]), rtol=1e-12)

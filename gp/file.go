@@ -25,8 +25,9 @@ import (
 // that are not numbers. Version 4 adds draws of the parameters, with which predictions are
 // made. Version 5 adds local experts, version 6 had experts with parameters of their own, which this
 // package reads no more, and version 7 adds transforms of the target, and weights with draws, whose noise an older program would not divide by
-// them. Version 8 adds the share of observations that do not fit, and version 9 draws of a second model. A model has the oldest version that has all its parts; older programs read it.
-const SchemaVersion = 9
+// them. Version 8 adds the share of observations that do not fit, version 9 draws of a second model, and
+// version 10 transforms of columns. A model has the oldest version that has all its parts; older programs read it.
+const SchemaVersion = 10
 
 // A model file is a NumPy .npz archive: an uncompressed zip file of X.npy, y.npy, alpha.npy,
 // noise.npy if the noise differs between rows, rows.npy if the training rows are not all rows of
@@ -97,8 +98,10 @@ func newHeader(m *Model) *fileHeader {
 		h.Experts = json.RawMessage(m.State.Text)
 	}
 	switch {
-	case m.Draws != nil && m.Draws.Kernel != "":
+	case m.Scaling.XTransforms != nil:
 		h.SchemaVersion = SchemaVersion
+	case m.Draws != nil && m.Draws.Kernel != "":
+		h.SchemaVersion = 9
 	case m.Noise.OutlyingShare > 0:
 		h.SchemaVersion = 8
 	case m.Scaling.Transform != nil, m.Noise.WeightColumn != "" && m.Draws != nil:

@@ -57,14 +57,17 @@ func (in inputs) at(rows []float64, n int) (*kernel.Points, error) {
 	return kernel.NewPoints(in.Inputs(used), n, len(in.columns)), nil
 }
 
-// slopes returns derivatives by the columns in use, in scaled units, as derivatives by
+// slopes returns derivatives at rows of features by the columns in use, in scaled units, as derivatives by
 // all features in original units.
-func (in inputs) slopes(derivatives []float64) []float64 {
+func (in inputs) slopes(rows, derivatives []float64) []float64 {
 	all, d := in.features, len(in.columns)
 	out := make([]float64, len(derivatives)/d*all)
 	for i, v := range derivatives {
 		row, q := i/d, i%d
-		out[row*all+in.columns[q]] = v * in.YScale / in.XScale[q]
+		at := row*all + in.columns[q]
+		if out[at] = v * in.YScale / in.XScale[q]; in.XTransforms != nil && in.XTransforms[q] != nil {
+			out[at] *= math.Exp(in.XTransforms[q].LogSlope(rows[at]))
+		}
 	}
 	return out
 }

@@ -38,13 +38,16 @@ type Scaling struct {
 	XScale []float64 `json:"x_scale"`
 	YMean  float64   `json:"y_mean"`
 	YScale float64   `json:"y_scale"`
+	// XTransforms are the transforms of the columns of X, before they are scaled; nil without, and for a column without one.
+	XTransforms []*transform.Map `json:"x_transforms,omitempty"`
 	// Transform is the transform of the target; nil without.
 	Transform *transform.Map `json:"transform,omitempty"`
 }
 
-// NewScaling computes the scaling of n rows of d columns. A constant column or target has scale 1.
-func NewScaling(how Standardize, x, y []float64, d int) Scaling {
-	s := Scaling{XMean: make([]float64, d), XScale: make([]float64, d), YScale: 1}
+// NewScaling computes the scaling of n rows of d columns, which may have transforms. A constant column or target has scale 1.
+func NewScaling(how Standardize, x, y []float64, d int, columns ...*transform.Map) Scaling {
+	s := Scaling{XMean: make([]float64, d), XScale: make([]float64, d), YScale: 1, XTransforms: columns}
+	x = s.transformed(x)
 	for c := range d {
 		s.XScale[c] = 1
 		if how == StandardizeXY || how == StandardizeX {
@@ -117,8 +120,22 @@ func powerMoments(v []float64, first, stride, exponent int) (mean, std, sum floa
 func (s Scaling) Inputs(rows []float64) []float64 {
 	d := len(s.XMean)
 	out := make([]float64, len(rows))
-	for i, v := range rows {
+	for i, v := range s.transformed(rows) {
 		out[i] = (v - s.XMean[i%d]) / s.XScale[i%d]
+	}
+	return out
+}
+
+// transformed returns rows with the transforms of their columns.
+func (s Scaling) transformed(rows []float64) []float64 {
+	if s.XTransforms == nil {
+		return rows
+	}
+	out := slices.Clone(rows)
+	for i, v := range rows {
+		if t := s.XTransforms[i%len(s.XTransforms)]; t != nil {
+			out[i] = t.Forward(v)
+		}
 	}
 	return out
 }

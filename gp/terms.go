@@ -166,7 +166,9 @@ func (m *Model) features(part kernel.Term) (*features, error) {
 	out := &features{variance: f.Variances}
 	names := make([]string, len(m.Columns))
 	for c := range names {
-		names[c] = m.FeatureNames[m.Columns[c]]
+		if names[c] = m.FeatureNames[m.Columns[c]]; s.XTransforms != nil && s.XTransforms[c] != nil {
+			names[c] = "T(" + names[c] + ")"
+		}
 	}
 	for j := range f.Variances {
 		scale := 1.0
@@ -263,7 +265,7 @@ func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]
 		return nil, err
 	}
 	mod.Mean.addSlopes(xs, grad)
-	return mod.inputs().slopes(grad), nil
+	return mod.inputs().slopes(rows, grad), nil
 }
 
 // solveColumns is the number of right-hand sides per solve for the variances of
@@ -306,7 +308,7 @@ func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]f
 	for i, v := range variance {
 		variance[i] = math.Sqrt(max(v, 0)) // rounding can make a variance of 0 negative
 	}
-	return mod.inputs().slopes(variance), nil
+	return mod.inputs().slopes(rows, variance), nil
 }
 
 // reduceSlopes subtracts the information of the data from the prior variances of

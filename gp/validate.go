@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
 
@@ -206,6 +207,14 @@ func (s Scaling) validate(y []float64) error {
 	for _, scale := range append([]float64{s.YScale}, s.XScale...) {
 		if !(scale > 0) {
 			return fmt.Errorf("invalid scale %v", scale)
+		}
+	}
+	if s.XTransforms != nil && len(s.XTransforms) != len(s.XScale) {
+		return fmt.Errorf("%d transforms of %d columns", len(s.XTransforms), len(s.XScale))
+	}
+	for _, t := range s.XTransforms {
+		if t != nil && (t.Kind != transform.YeoJohnson || t.Check() != nil) {
+			return fmt.Errorf("invalid transform of a column: %+v", *t)
 		}
 	}
 	t := s.Transform

@@ -22,9 +22,9 @@ import (
 
 // Version is the newest version of the exchange format. Version 2 adds the encoding of
 // columns that are not numbers, version 3 local experts; version 4 had experts with parameters of
-// their own, version 5 adds observations that do not fit, version 6 the waves of a mean, and version 7 a
-// transform of the target. A model has the oldest version that has all its parts.
-const Version = 7
+// their own, version 5 adds observations that do not fit, version 6 the waves of a mean, version 7 a
+// transform of the target, and version 8 transforms of columns. A model has the oldest version that has all its parts.
+const Version = 8
 
 // export is a model for other programs, which need no parser for gpfit's text forms.
 // examples/model.schema.json is its JSON Schema; examples/EXPORT.md describes it with formulas.
@@ -197,6 +197,9 @@ func newExport(m *gp.Model) (*export, error) {
 		e.SchemaVersion = 6
 	}
 	if m.Scaling.Transform != nil {
+		e.SchemaVersion = 7
+	}
+	if m.Scaling.XTransforms != nil {
 		e.SchemaVersion = Version
 	}
 	return e, nil

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/gp"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
 
@@ -19,6 +20,8 @@ type Explicit struct {
 	Columns []int     `json:"columns"`
 	XMean   []float64 `json:"x_mean"`
 	XScale  []float64 `json:"x_scale"`
+	// XTransforms are the transforms of the columns before they are scaled, if there are any.
+	XTransforms []*transform.Map `json:"x_transforms,omitempty"`
 	// X holds the training inputs, row-major.
 	X          []byte           `json:"x"`
 	Features   []pairFeature    `json:"features"`
@@ -49,7 +52,7 @@ func NewExplicit(m *gp.Model, variances bool) (*Explicit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Explicit{N: m.N(), Columns: m.Columns, XMean: m.Scaling.XMean, XScale: m.Scaling.XScale, LeastSquares: m.Mean.LeastSquares}
+	e := &Explicit{N: m.N(), Columns: m.Columns, XMean: m.Scaling.XMean, XScale: m.Scaling.XScale, XTransforms: m.Scaling.XTransforms, LeastSquares: m.Mean.LeastSquares}
 	e.X = littleEndian(m.Scaling.Inputs(m.X))
 	if e.Features, e.Operations, err = operationsOf(prog, m.Theta); err != nil {
 		return nil, err

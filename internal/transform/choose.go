@@ -1,6 +1,11 @@
 package transform
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
 
 // New returns the transform of a family for targets, in units of the targets' spread unless raw:
 // then u = y for Yeo & Johnson. λ is the maximum of the likelihood of normal values with one
@@ -80,4 +85,48 @@ func likeliest(k Name, logs []float64) float64 {
 		}
 	}
 	return (low + high) / 2
+}
+
+// ManySkewed is the skewness by deciles of a gamma distribution whose moments have a skewness of 1.
+const ManySkewed = 0.22
+
+// Skewness returns Kelly's coefficient, of the deciles, which single values far off do not change.
+func Skewness(y []float64) float64 {
+	v := slices.Sorted(slices.Values(y))
+	low, middle, high := v[len(v)/10], v[len(v)/2], v[len(v)-1-len(v)/10]
+	return (high - 2*middle + low) / max(high-low, math.SmallestNonzeroFloat64)
+}
+
+// unitPart divides a small value of a column to be u.
+const unitPart = 4
+
+// fewestValues is the number of different values from which on a column has a shape.
+const fewestValues = 6
+
+// OfColumn returns log(1 + x/u) for a column with a long right tail, and its mirror image for one with a long left tail; nil for
+// others. Where u is much smaller than most values, it is the logarithm; as Yeo & Johnson's transform it takes all numbers.
+func OfColumn(x []float64) *Map {
+	v, skewness := slices.Sorted(slices.Values(x)), Skewness(x)
+	if len(slices.Compact(slices.Clone(v))) < fewestValues || math.Abs(skewness) <= ManySkewed {
+		return nil
+	}
+	t := &Map{Kind: YeoJohnson, Shift: min(0, v[0])}
+	if skewness < 0 {
+		t.Lambda, t.Shift = 2, max(0, v[len(v)-1])
+	}
+	v = slices.DeleteFunc(v, func(x float64) bool { return x == t.Shift })
+	for i, x := range v {
+		v[i] = math.Abs(x - t.Shift)
+	}
+	slices.Sort(v)
+	t.Unit = v[len(v)/20] / unitPart
+	return t
+}
+
+// Tail says which transform [OfColumn] returned.
+func (t *Map) Tail() string {
+	if t.Lambda > 0 {
+		return fmt.Sprintf("−log(1 + (%.3g − x)/%.3g)", t.Shift, t.Unit)
+	}
+	return strings.Replace(fmt.Sprintf("log(1 + (x − %.3g)/%.3g)", t.Shift, t.Unit), "(x − 0)", "x", 1)
 }

@@ -21,6 +21,8 @@ const (
 	YeoJohnson Name = "yeojohnson"
 	// Auto stands for the choice of one of the others.
 	Auto Name = "auto"
+	// Skewed stands for [OfColumn] of each column of inputs.
+	Skewed Name = "skewed"
 )
 
 // Names lists the families, None first.

@@ -98,3 +98,32 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestOfColumn compares the transforms of columns with long tails with their formula; their slopes are positive everywhere.
+func TestOfColumn(t *testing.T) {
+	var right, left, flat []float64
+	for i := range 41 {
+		v := math.Exp(float64(i-20) / 10)
+		right, left, flat = append(right, v), append(left, 3-v), append(flat, float64(i))
+	}
+	if OfColumn(flat) != nil || OfColumn([]float64{0, 0, 0, 0, 0, 0, 1, 1, 9}) != nil {
+		t.Error("a transform of a column without a tail, or of few values")
+	}
+	of, mirror := OfColumn(right), OfColumn(left)
+	unit := math.Exp(-1.8) / 4 // of the value after the first twentieth
+	last := 3 - math.Exp(-2)   // the largest of left
+	for _, x := range []float64{0, 0.2, 1, 7, 50} {
+		testcheck.Within(t, of.Forward(x), math.Log1p(x/unit), 1e-12, "right tail at %v", x)
+		testcheck.Within(t, mirror.Forward(last-x), -math.Log1p(x/mirror.Unit), 1e-12, "left tail at %v", last-x)
+	}
+	// Without its largest value, left has 40 distances from it; the third is at the first twentieth.
+	testcheck.Within(t, mirror.Unit, (math.Exp(-1.7)-math.Exp(-2))/4, 1e-12, "unit of the left tail")
+	for x := -30.0; x < 30; x++ {
+		for _, m := range []*Map{of, mirror} {
+			testcheck.Within(t, math.Exp(m.LogSlope(x)), (m.Forward(x+1e-4)-m.Forward(x-1e-4))/2e-4, 1e-4*math.Exp(m.LogSlope(x)), "slope at %v", x)
+		}
+	}
+	if zeros := OfColumn(append(make([]float64, 20), right...)); zeros == nil || zeros.Shift != 0 {
+		t.Errorf("with zeros: %+v", zeros)
+	}
+}

@@ -57,6 +57,12 @@ function predictor(model) {
     });
     return values[values.length - 1];
   };
+  // bent transforms a value of a column with a long tail, as Yeo & Johnson do.
+  const bent = (v, of) => {
+    if (!of) return v;
+    const u = (v - of.shift) / of.unit, l = Math.log1p(Math.abs(u)), exponent = u < 0 ? 2 - of.lambda : of.lambda;
+    return Math.sign(u) * (exponent === 0 ? l : Math.expm1(exponent * l) / exponent);
+  };
   const basis = (f, row, at) => {
     const v = row[at + (f.column || 0)];
     switch (f.type) {
@@ -92,7 +98,7 @@ function predictor(model) {
     }
   });
   return features => {
-    const row = columns.map((c, i) => (features[c] - model.x_mean[i]) / model.x_scale[i]);
+    const row = columns.map((c, i) => (bent(features[c], model.x_transforms?.[i]) - model.x_mean[i]) / model.x_scale[i]);
     const k = new Float64Array(n);
     for (let i = 0; i < n; i++) k[i] = covariance(row, 0, x, i * d);
     let variance = null;
