@@ -204,7 +204,9 @@ func (r *ModelRows) Next() (Rows, error) {
 		out.Keep = t.Keep[:kept]
 	}
 	for i, c := range r.watched {
-		c.look(t.Keep[len(t.Keep)-len(r.watched)+i], r.done)
+		if c.look(t.Keep[len(t.Keep)-len(r.watched)+i], r.done); c.others > 0 && o.RefuseUnseen && c.column.Kind == feature.Category {
+			return Rows{}, &problem.DataError{Msg: fmt.Sprintf("row %d (from 1), column %q: %v; option unseen zero accepts it", c.row, c.column.Name, &feature.UnseenError{Label: c.first, Known: c.column.Categories})}
+		}
 	}
 	if len(whole) < t.N {
 		out.Blank = t.Gap

@@ -123,7 +123,7 @@ func NewUpdateReport(before, after *gp.Model, e *gp.Extension) (*UpdateReport, e
 		r.Advice = append(r.Advice, fmt.Sprintf("the parameters were tuned on %d rows, and the model has %d now", r.Tuned, r.N))
 	}
 	if before.Draws.Len() > 0 {
-		r.Advice = append(r.Advice, fmt.Sprintf("predictions averaged over %d draws of the parameters, which do not know the new rows: now they use the parameters alone", before.Draws.Len()))
+		r.Advice = append(r.Advice, fmt.Sprintf("predictions averaged over %d draws of the parameters, which do not know the new rows: without new draws they use the parameters alone", before.Draws.Len()))
 	}
 	return r, nil
 }

@@ -80,6 +80,10 @@ func UpdatedRecord(before json.RawMessage, r *UpdateReport) (json.RawMessage, er
 	if record == nil {
 		record = &ModelRecord{SchemaVersion: SchemaVersion}
 	}
+	if of := record.Report; of != nil && !r.Retuned && strings.HasPrefix(of.Predictions, "average") {
+		const alone = "of the parameters found: the draws over which they averaged do not know the new rows"
+		record.Text, of.Predictions = strings.Replace(record.Text, of.Predictions, alone, 1), alone
+	}
 	record.Updates = append(record.Updates, *r)
 	record.Text = strings.TrimSuffix(record.Text, "\n") + "\n\n" + r.Text()
 	return json.MarshalIndent(record, "", "  ")
