@@ -42,6 +42,8 @@ import (
 //	Standardize gp.Standardize
 //	// TargetTransform maps the targets before they are scaled: "log", "boxcox" or "yeojohnson", whose λ is the parameter lambda, or "auto", of which fit.Run takes the lowest BIC; "none" for none.
 //	TargetTransform transform.Name
+//	// InputTransform is [transform.Skewed] for transforms of columns with long tails, or "none".
+//	InputTransform transform.Name
 //	// Set gives start values, Fix fixes parameters, and Bounds replaces default bounds.
 //	Set, Fix []Assignment
 //	Bounds []Interval

@@ -21,16 +21,6 @@ import (
 	"gpfit/method/merged"
 )
 
-// manySkewed is the skewness by deciles of a gamma distribution whose moments have a skewness of 1.
-const manySkewed = 0.22
-
-// skewness returns Kelly's coefficient, of the deciles, which single values far off do not change.
-func skewness(y []float64) float64 {
-	v := slices.Sorted(slices.Values(y))
-	low, middle, high := v[len(v)/10], v[len(v)/2], v[len(v)-1-len(v)/10]
-	return (high - 2*middle + low) / max(high-low, math.SmallestNonzeroFloat64)
-}
-
 // A design has few levels if no column has more than mostLevels, and the rows fill a share of filledLevels of all
 // their combinations.
 const (
@@ -94,7 +84,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		r.Isotropic = r.Isotropic || p.Kind == kernel.Lengthscale && !p.Vector && !p.Sphere && len(p.Dims) == j.D() && j.D() > 1
 	}
 	if y, o := j.Sample.Y, j.Options; j.Sample.T() == 1 && (o.TargetTransform == "" || o.TargetTransform == transform.None) && j.Sample.Data.NoiseVariance == nil {
-		r.Skewed = slices.Min(y) > 0 && skewness(y) > manySkewed
+		r.Skewed = slices.Min(y) > 0 && transform.Skewness(y) > transform.ManySkewed
 	}
 	r.Levels, r.Series = fewLevels(j.Sample), timeColumn(j.Sample, j.Held) >= 0
 	if r.Barred = j.Barred; r.Series && j.Sample.Data.Group != nil { // the last rows are no groups
@@ -119,6 +109,14 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	r.Scores.Objective = foldScore(s, e.z)
 	if t := j.Sample.Scalings[0].Transform; t != nil {
 		r.TargetTransform = &summary.TransformReport{Kind: t.Kind}
+	}
+	for c, t := range j.Sample.Scalings[0].XTransforms {
+		if t != nil {
+			if r.InputTransforms == nil {
+				r.InputTransforms = map[string]*transform.Map{}
+			}
+			r.InputTransforms[j.Sample.Features[j.Sample.Columns[c]]] = t
+		}
 	}
 	addObjective(&r, j, terms)
 	r.Warnings = append(r.Warnings, jitterWarning(s)...)

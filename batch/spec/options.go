@@ -71,6 +71,8 @@ type Options struct {
 	Standardize *string `yaml:"standardize,omitempty" json:"standardize,omitempty"`
 	// TargetTransform: transform of the target before it is scaled: log; boxcox or yeojohnson, whose lambda is a parameter; or auto, which takes the lowest BIC; scores and predictions stay in units of the target.
 	TargetTransform *string `yaml:"target_transform,omitempty" json:"target_transform,omitempty"`
+	// InputTransform: transform of columns before they are scaled: skewed takes log(1 + x/u) of each column of numbers with a long tail.
+	InputTransform *string `yaml:"input_transform,omitempty" json:"input_transform,omitempty"`
 	// Set: start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the name or the index of a column.
 	Set map[string]float64 `yaml:"set,omitempty" json:"set,omitempty"`
 	// Fix: parameter to keep fixed at a value, or at its start value if none is given.

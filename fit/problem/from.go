@@ -55,6 +55,9 @@ func (o *resolved) fromModel() (err error) {
 	if t := m.Scaling.Transform; t != nil {
 		o.TargetTransform = cmp.Or(o.TargetTransform, t.Kind)
 	}
+	if m.Scaling.XTransforms != nil {
+		o.InputTransform = cmp.Or(o.InputTransform, transform.Skewed)
+	}
 	return nil
 }
 

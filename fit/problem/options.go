@@ -96,6 +96,9 @@ type Options struct {
 	// If it is empty, fit.Run may take one where it chooses kernel and mean, and there is none otherwise.
 	// The likelihood and all scores are densities of the target itself. See [gp.Scaling].
 	TargetTransform transform.Name `hash:"omitzero"`
+	// InputTransform is [transform.Skewed] for transforms of columns with long tails, or "none". If it is empty, fit.Run
+	// may take them where it chooses kernel and mean, and there are none otherwise.
+	InputTransform transform.Name `hash:"omitzero"`
 	// Set gives start values, Fix fixes parameters, and Bounds replaces default bounds.
 	Set, Fix []Assignment
 	Bounds   []Interval
@@ -184,12 +187,16 @@ func (o Options) AutoMean() bool { return o.Mean == "" || o.Mean == AutoMean }
 // openModel reports whether the fit may choose kernel and mean.
 func (o Options) openModel() bool { return o.Auto() && o.AutoMean() && o.From == nil }
 
-// ChoosesTransform reports whether a fit tries transforms of the target with the kernels that it compares: the user left
-// both open, and gave nothing that belongs to scaled targets.
-func (j *Prepared) ChoosesTransform() bool {
+// fewestTransformed is the number of rows from which on a fit may take a transform.
+const fewestTransformed = 30
+
+// ChoosesTransforms reports whether a fit tries transforms of inputs, and of the target, with the kernels that it compares: the
+// user left that open, and gave nothing that belongs to scaled values.
+func (j *Prepared) ChoosesTransforms() (inputs, target bool) {
 	o := j.Options
 	given := o.Robust || o.NoNoise || o.Experts != "" || o.NoiseFloor != (NoiseFloor{}) || o.MeanPrior != (MeanPrior{}) || len(o.named()) > 0 || o.Ties != nil
-	return o.TargetTransform == "" && o.openModel() && !given && o.Objective == NLML && j.Sample.T() == 1 && j.Sample.Data.NoiseVariance == nil
+	open := o.openModel() && !given && o.Objective == NLML && j.Sample.N() >= fewestTransformed
+	return open && o.InputTransform == "", open && o.TargetTransform == "" && j.Sample.T() == 1 && j.Sample.Data.NoiseVariance == nil
 }
 
 // barred returns the options that advice on a next fit of the data does not name: the user chose otherwise, or the other options

@@ -96,11 +96,11 @@ func (j *Prepared) fill(o *resolved) (err error) {
 	return nil
 }
 
-// WithTransform returns the problem with another transform of the target, and start values that an
+// WithTransforms returns the problem with other transforms of the inputs and of the target, and start values that an
 // earlier fit found; start values of the options precede them.
-func (j *Prepared) WithTransform(kind transform.Name, found []Assignment) (*Prepared, error) {
+func (j *Prepared) WithTransforms(inputs, target transform.Name, found []Assignment) (*Prepared, error) {
 	o := j.Options
-	o.TargetTransform, o.HoldOut, o.HoldOutLast, o.Set = kind, 0, false, slices.Concat(found, o.Set)
+	o.InputTransform, o.TargetTransform, o.HoldOut, o.HoldOutLast, o.Set = inputs, target, 0, false, slices.Concat(found, o.Set)
 	if o.Posterior = cmp.Or(o.Posterior, NoPosterior); j.autoPosterior {
 		o.Posterior = AutoPosterior
 	}

@@ -94,6 +94,9 @@ func (o *resolved) readWords() (err error) {
 	if o.TargetTransform == transform.None && !o.openModel() { // without a choice, nothing is the default
 		o.TargetTransform = ""
 	}
+	if o.InputTransform == transform.None && !o.openModel() {
+		o.InputTransform = ""
+	}
 	drawn = drawn && o.Posterior != AutoPosterior
 	number, s, kind := strconv.Itoa, o.Settings, o.TargetTransform
 	refusals := []refusal{
@@ -107,6 +110,7 @@ func (o *resolved) readWords() (err error) {
 		{drawn && !slices.Contains(PosteriorMethods(), o.Posterior), "posterior", strconv.Quote(string(o.Posterior)), "must be auto, none, laplace or hmc"},
 		{drawn && o.Objective.LeavesOut(), "posterior", string(o.Posterior), "a leave-one-out score is not a likelihood; use option objective nlml"},
 		{kind != "" && !slices.Contains(append(transform.Names(), transform.Auto), kind), "target-transform", `"` + string(kind) + `"`, "must be none, log, boxcox, yeojohnson or auto"},
+		{!slices.Contains([]transform.Name{"", transform.None, transform.Skewed}, o.InputTransform), "input-transform", `"` + string(o.InputTransform) + `"`, "must be none or skewed"},
 		{o.Robust && o.Objective.Predictive(), "robust", "", "the likelihood decides which rows do not fit; use option objective nlml"},
 		{!slices.Contains([]MeanFit{MeanAuto, MeanGLS, MeanFree}, o.MeanFit), "mean-fit", strconv.Quote(string(o.MeanFit)), "must be gls or free"},
 		{o.Robust && o.Experts != "", "robust", "", "local experts each see only a part of the rows: leave out one of the two options"},
@@ -157,7 +161,9 @@ func (o *resolved) keepDegrees(s *Sample, scaling gp.Scaling) error {
 	for c, column := range s.Columns {
 		latitude := slices.Contains(latitudes, column)
 		if latitude || slices.Contains(longitudes, column) {
-			scaling.XMean[c], scaling.XScale[c] = 0, 1
+			if scaling.XMean[c], scaling.XScale[c] = 0, 1; scaling.XTransforms != nil {
+				scaling.XTransforms[c] = nil
+			}
 		}
 		for i := c; latitude && i < len(s.X); i += s.D() {
 			if math.Abs(s.X[i]) > 90 {

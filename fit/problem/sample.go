@@ -57,9 +57,10 @@ func newSample(data Data, o *resolved) (*Sample, error) {
 			return nil, err
 		}
 	}
+	columns := columnTransforms(s, o.Options)
 	for i := range s.T() {
 		y := block(s.Y, i, s.N())
-		scaling := gp.NewScaling(o.how, s.X, typical(s, y), s.D())
+		scaling := gp.NewScaling(o.how, s.X, typical(s, y), s.D(), columns...)
 		if err := o.keepDegrees(s, scaling); err != nil {
 			return nil, err
 		}

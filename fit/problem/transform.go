@@ -1,10 +1,13 @@
 package problem
 
 import (
+	"slices"
+
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/transform"
+	"gpfit/table/feature"
 )
 
 // lambda returns λ of the transform if it has one.
@@ -53,6 +56,29 @@ func targetTransform(s *Sample) *graph.TargetTransform {
 	out := &graph.TargetTransform{Kind: t.Kind, Mean: scaling.YMean, Scale: scaling.YScale}
 	for _, y := range s.Y {
 		out.Coordinates = append(out.Coordinates, t.Coordinate(y))
+	}
+	return out
+}
+
+// columnTransforms returns the transforms of the columns in use: those of the model from which the fit starts, else of the columns of
+// numbers that have long tails; nil if there are none.
+func columnTransforms(s *Sample, o Options) []*transform.Map {
+	if o.InputTransform != transform.Skewed {
+		return nil
+	}
+	out, sources := make([]*transform.Map, s.D()), s.Data.Encoding.Sources()
+	for c, column := range s.Columns {
+		if of := o.From; of != nil && of.Scaling.XTransforms != nil {
+			k := slices.IndexFunc(of.Columns, func(f int) bool { return of.FeatureNames[f] == s.Data.FeatureNames[column] })
+			if k >= 0 {
+				out[c] = of.Scaling.XTransforms[k]
+			}
+		} else if sources == nil || s.Data.Encoding.Columns[sources[column]].Kind == feature.Number {
+			out[c] = transform.OfColumn(inUse(s.X, s.D(), []int{c}))
+		}
+	}
+	if !slices.ContainsFunc(out, func(t *transform.Map) bool { return t != nil }) {
+		return nil
 	}
 	return out
 }

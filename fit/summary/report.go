@@ -7,6 +7,7 @@ import (
 	"gpfit/fit/internal/sampler"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/transform"
 	"gpfit/method/experts"
 	"gpfit/table/feature"
 )
@@ -53,6 +54,8 @@ type Report struct {
 	// TargetTransform is the transform of the target; nil without. Jacobian is its term of the NLML.
 	TargetTransform *TransformReport `json:"target_transform,omitempty"`
 	Jacobian        float64          `json:"jacobian,omitempty"`
+	// InputTransforms are the transforms of columns, by their names; nil without.
+	InputTransforms map[string]*transform.Map `json:"input_transforms,omitempty"`
 	// Objective was minimized or evaluated; ObjectiveName names its terms. NegLogPrior is −log
 	// density of Priors in natural units of the scaled problem, without a Jacobian.
 	Objective     float64           `json:"objective"`

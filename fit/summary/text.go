@@ -25,7 +25,7 @@ var (
 	updateTemplate string
 
 	reportText = textform.Template(reportTemplate, template.FuncMap{
-		"byAllRows": byAllRows, "criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "heldBy": heldBy, "label": problem.ObjectiveLabel, "likelyModes": likelyModes, "lines": lines, "minimizes": minimizes,
+		"byAllRows": byAllRows, "columns": columnsText, "criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "heldBy": heldBy, "label": problem.ObjectiveLabel, "likelyModes": likelyModes, "lines": lines, "minimizes": minimizes,
 		"optimaParameters": OptimaParameters, "optimaTable": OptimaTable, "parameterTable": ParameterTable, "pathTable": PathTable, "relevanceTable": RelevanceTable,
 		"directions": directions, "scoreLines": scoreLines, "scores": scoreText, "single": single, "state": StateText, "status": StatusText, "under": under, "unscaled": unscaled, "waves": waves, "withoutPrior": withoutPrior,
 	})

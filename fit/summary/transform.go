@@ -2,6 +2,8 @@ package summary
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"gpfit/internal/textform"
@@ -29,9 +31,21 @@ type TransformCandidate struct {
 // transformedUnits says which numbers are not in units of the target.
 const transformedUnits = "; unscaled variances and coefficients of the mean are of the transformed target, scores of the target"
 
+// columnsText says which columns have transforms, and which ones.
+func columnsText(of map[string]*transform.Map) string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		names = append(names, fmt.Sprintf("%s (%s)", textform.Printable(name, 40), of[name].Tail()))
+	}
+	if more := len(names) - shownColumns; more > 0 {
+		names = append(names[:shownColumns], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ") + "; lengthscales and coefficients are of the transformed columns"
+}
+
 // unscaled is the head of a column of parameters that are not scaled.
 func unscaled(r *Report) string {
-	if t := r.TargetTransform; t != nil && t.Kind != transform.None {
+	if t := r.TargetTransform; t != nil && t.Kind != transform.None || r.InputTransforms != nil {
 		return "unscaled"
 	}
 	return "original units"

@@ -91,6 +91,9 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 	c := newChooser(ctx, w, log)
 	interrupted := c.all()
 	if interrupted == nil {
+		c, interrupted = c.withColumns()
+	}
+	if interrupted == nil {
 		c, interrupted = c.transformed()
 	}
 	if c.best == nil {
@@ -291,8 +294,11 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 		c.report.TooLarge = append(c.report.TooLarge, job.KernelText())
 		return nil
 	}
+	if err != nil && c.best != nil {
+		return nil
+	}
 	if err != nil {
-		return c.unless(err)
+		return err
 	}
 	tuning.Rebind(c.w, job)
 	settings, name := job.Settings(c.w.Backends[0]), fmt.Sprintf("choice-%d-", c.begun)
@@ -321,7 +327,10 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 		if maps.DeleteFunc(other, func(name string, _ float64) bool { return strings.HasPrefix(name, graph.NoiseVariance) }); len(other) < len(start) {
 			return c.try(kernel, mean, other)
 		}
-		return c.unless(undefined)
+		if c.best != nil {
+			return nil
+		}
+		return undefined
 	}
 	if m.result != nil && m.result.X != nil && (c.best == nil || !math.IsNaN(m.result.F)) {
 		c.add(m)
@@ -341,14 +350,6 @@ func tooLarge(c *chooser, of *tuning.Job) bool {
 		_, memory := errors.AsType[*device.MemoryError](whole.CheckMemory(b))
 		return memory
 	})
-}
-
-// unless returns an error unless a model was tuned.
-func (c *chooser) unless(err error) error {
-	if c.best != nil {
-		return nil
-	}
-	return err
 }
 
 // penalty is the part of the BIC of a job's model that its parameters and its choice of columns cost.

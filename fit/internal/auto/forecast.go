@@ -66,7 +66,10 @@ func Forecast(job *tuning.Job, b device.Backend) (out []tuning.Part) {
 	if d == 1 {
 		add(seriesKernels[0], mean, descent)
 	}
-	if !ordered(c.job.Sample) && c.job.ChoosesTransform() && c.job.N() >= fewestRows {
+	if longTails(job) != nil {
+		add(singles[2], mean, descent)
+	}
+	if _, open := job.ChoosesTransforms(); open && !ordered(job.Sample) {
 		add(singles[2], mean, func(of *tuning.Job) []hyperopt.Expectation {
 			return []hyperopt.Expectation{{Rows: min(of.N(), transformRows), Values: transformValues}}
 		})
@@ -99,7 +102,7 @@ func (s *seasonal) forecast(c *chooser, add func(kernel, mean string, stages fun
 // logSuits reports whether targets seem to be better described by their logarithms: by the density of what they add to the value a season
 // before, or to the mean. Then a choice is made twice.
 func logSuits(c *chooser) bool {
-	if !c.job.ChoosesTransform() || c.job.N() < fewestRows || !allPositive(c.job) {
+	if _, open := c.job.ChoosesTransforms(); !open || !allPositive(c.job) {
 		return false
 	}
 	y, lag := c.job.Sample.Y[:c.job.N()], 0

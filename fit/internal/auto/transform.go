@@ -77,7 +77,7 @@ func (c *transforms) all(ctx context.Context, kinds ...transform.Name) error {
 
 // with returns the job with a transform.
 func (c *transforms) with(kind transform.Name) (*tuning.Job, error) {
-	prepared, err := c.w.Job.WithTransform(kind, c.best)
+	prepared, err := c.w.Job.WithTransforms(c.w.Job.Options.InputTransform, kind, c.best)
 	return c.w.Job.With(func(p *problem.Prepared) {
 		if err == nil {
 			*p = *prepared

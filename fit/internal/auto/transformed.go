@@ -12,41 +12,77 @@ import (
 )
 
 // A transform that nobody asked for has to lower the BIC in original units by clearBIC, and the negative logarithm of the
-// leave-one-out density by clearNats. Fewer than fewestRows get none.
-const (
-	clearBIC, clearNats = 10, 5
-	fewestRows          = 30
-)
+// leave-one-out density by clearNats.
+const clearBIC, clearNats = 10, 5
+
+// withColumns returns the choice with transforms of the columns that have long tails, if that is clearly better; else the choice itself.
+// An error is always a cancellation.
+func (c *chooser) withColumns() (*chooser, error) {
+	prepared := longTails(c.job)
+	if prepared == nil || c.series || c.seasons != nil {
+		return c, nil
+	}
+	other, err := c.choiceWith(prepared, clearBIC)
+	if other != nil && err == nil && other.best.original(other.job) < c.best.original(c.job)-clearBIC {
+		var clear bool
+		if clear, err = c.clearly(other.best, c.best); clear {
+			other.tried, other.report.Transform = append(other.tried, c.tried...), c.report.Transform
+			return other, nil
+		}
+	}
+	return c.without(other, err)
+}
+
+// longTails returns the problem of a job with transforms of the columns that have long tails; nil without any, and if it may have none.
+func longTails(job *tuning.Job) *problem.Prepared {
+	if open, _ := job.ChoosesTransforms(); open {
+		if p, err := job.WithTransforms(transform.Skewed, job.Options.TargetTransform, nil); err == nil && p.Sample.Scalings[0].XTransforms != nil {
+			return p
+		}
+	}
+	return nil
+}
 
 // transformed returns the choice with a transform of the target, if the job leaves that open and one is clearly better; else the
 // choice itself. The choice with a transform compares all models again. An error is always a cancellation.
 func (c *chooser) transformed() (*chooser, error) {
-	if !c.job.ChoosesTransform() || c.job.N() < fewestRows || c.series && ordered(c.job.Sample) {
+	if _, open := c.job.ChoosesTransforms(); !open || c.series && ordered(c.job.Sample) {
 		return c, nil
 	}
 	report, err := c.clearTransform()
+	var other *chooser
 	if err == nil && report != nil && report.Kind != transform.None {
-		var other *chooser
-		if other, err = c.choiceWith(report.Kind); other != nil && err == nil && other.original() < c.original()-clearBIC && c.seasons.mayGrow(other.best) {
+		var prepared *problem.Prepared
+		gain := -1.0
+		if c.seasons != nil {
+			gain = 0
+		}
+		if prepared, err = c.job.WithTransforms(c.job.Options.InputTransform, report.Kind, nil); err == nil {
+			other, err = c.choiceWith(prepared, gain)
+		}
+		if other != nil && err == nil && other.best.original(other.job) < c.best.original(c.job)-clearBIC && c.seasons.mayGrow(other.best) {
 			other.tried, other.report.Transform = append(other.tried, c.tried...), report
-			return other, nil
-		} else if other != nil {
-			c.tried = append(c.tried, other.tried...)
+			return other.withColumns() // which may gain only now
 		}
 		report.Kind = transform.None
 	}
-	if c.report.Transform = report; !problem.IsCancelled(err) {
+	c.report.Transform = report
+	return c.without(other, err)
+}
+
+// without returns the choice after another that was no better. An error is a cancellation.
+func (c *chooser) without(other *chooser, err error) (*chooser, error) {
+	if other != nil {
+		c.tried, c.begun = append(c.tried, other.tried...), other.begun
+	}
+	if !problem.IsCancelled(err) {
 		err = nil
 	}
 	return c, err
 }
 
-// choiceWith compares all models with a transform. If the best model of a series with seasons gains nothing by it, it stops there.
-func (c *chooser) choiceWith(kind transform.Name) (*chooser, error) {
-	prepared, err := c.job.WithTransform(kind, nil)
-	if err != nil {
-		return nil, err
-	}
+// choiceWith compares all models of a problem with other transforms. If the best model does not gain as much as it has to, it stops there.
+func (c *chooser) choiceWith(prepared *problem.Prepared, gain float64) (*chooser, error) {
 	job := c.job.With(func(p *problem.Prepared) { *p = *prepared })
 	fresh := func() *chooser {
 		tuning.Rebind(c.w, job)
@@ -54,15 +90,15 @@ func (c *chooser) choiceWith(kind transform.Name) (*chooser, error) {
 		other.begun, other.spent = c.begun, c.spent
 		return other
 	}
-	if c.seasons != nil {
+	if gain >= 0 {
 		same := fresh()
 		err := same.try(c.best.Kernel, c.best.Mean, c.best.values())
-		if c.begun, c.tried = same.begun, append(c.tried, same.tried...); same.best == nil || err != nil || !(same.original() < c.original()) {
+		if c.begun, c.tried = same.begun, append(c.tried, same.tried...); same.best == nil || err != nil || !(same.best.original(job) < c.best.original(c.job)-gain) {
 			return nil, err
 		}
 	}
 	other := fresh()
-	err = other.all()
+	err := other.all()
 	if other.best == nil {
 		return nil, err
 	}
@@ -74,9 +110,9 @@ func (s *seasonal) mayGrow(m *tuned) bool {
 	return s == nil || s.seasons != nil || m.Mean == "linear"
 }
 
-// original is the BIC of the best in original units.
-func (c *chooser) original() float64 {
-	return c.best.BIC + 2*units(c.best.job)*float64(c.job.N())/float64(c.sample.N())
+// original is the BIC in original units of all rows of a job.
+func (m *tuned) original(whole *tuning.Job) float64 {
+	return m.BIC + 2*units(m.job)*float64(whole.N())/float64(m.job.N())
 }
 
 // ordered reports whether the rows of one column are a series: they ascend, and are dates or have regular steps. Other columns, such

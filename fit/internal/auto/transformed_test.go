@@ -123,3 +123,54 @@ func TestOneColumn(t *testing.T) {
 		t.Errorf("regular steps: %q", got)
 	}
 }
+
+// TestLongTails checks that a fit transforms columns with long tails where the targets follow their logarithms, also beside a transform
+// of the target, and not where they follow the columns. With a given kernel, the fit is that of values transformed before.
+func TestLongTails(t *testing.T) {
+	d := table(120, 3, 0.05, func(x []float64) float64 { return math.Sin(3*x[0]) + x[0]*x[1] })
+	logs := slices.Clone(d.X)
+	for i, x := range d.X {
+		if i%3 < 2 {
+			d.X[i] = math.Exp(3 * x)
+		}
+	}
+	r := run(t, d, problem.Options{}).Report
+	if len(r.InputTransforms) != 2 || r.InputTransforms["x2"] != nil || !strings.Contains(r.Text(), "columns transformed    x0 (log(1 + x/") {
+		t.Errorf("logarithms: %+v, %s", r.InputTransforms, r.Text())
+	}
+	skewed := problem.Options{Kernel: "rbf(ard)", InputTransform: transform.Skewed}
+	given, before := run(t, d, skewed), d
+	before.X = slices.Clone(d.X)
+	for i, x := range d.X {
+		if i%3 < 2 {
+			before.X[i] = math.Log1p(x / given.Job.Sample.Scalings[0].XTransforms[i%3].Unit)
+		}
+	}
+	same := run(t, before, problem.Options{Kernel: "rbf(ard)"})
+	testcheck.Within(t, given.Report.NLML, same.Report.NLML, 1e-6, "NLML with a given kernel")
+	for _, o := range []problem.Options{{InputTransform: transform.None}, {Kernel: "rbf(ard)"}, {Mean: "linear"}, {Robust: true}} {
+		if r := run(t, d, o).Report; r.InputTransforms != nil {
+			t.Errorf("%+v: %+v", o, r.InputTransforms)
+		}
+	}
+	skewed.Kernel, skewed.InputTransform, skewed.From = "", "", given.Model
+	fewer := d
+	fewer.N, fewer.X, fewer.Y = 60, d.X[:180], d.Y[:60]
+	if kept := run(t, fewer, skewed).Model.Scaling.XTransforms; *kept[0] != *given.Model.Scaling.XTransforms[0] || kept[2] != nil {
+		t.Errorf("from a model: %+v", kept)
+	}
+	target := d
+	target.Y = nil
+	for _, y := range d.Y {
+		target.Y = append(target.Y, 30*math.Exp(3*y))
+	}
+	if r := run(t, target, problem.Options{}).Report; r.InputTransforms == nil || r.TargetTransform.Kind == transform.None {
+		t.Errorf("log-normal targets: %+v, %+v", r.InputTransforms, r.TargetTransform)
+	}
+	for i := range d.Y {
+		d.Y[i] += math.Sin(d.X[3*i]) + 0.3*d.X[3*i+1] - math.Sin(3*logs[3*i]) - logs[3*i]*logs[3*i+1]
+	}
+	if r := run(t, d, problem.Options{}).Report; r.InputTransforms != nil {
+		t.Errorf("the columns themselves: %+v", r.InputTransforms)
+	}
+}

@@ -46,6 +46,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "noise_group": ("column", None),
         "standardize": ("word", "xy"),
         "target_transform": ("word", None),
+        "input_transform": ("word", None),
         "set": ("NAME=VALUE", None),
         "fix": ("NAME or NAME=VALUE", None),
         "bounds": ("NAME=LO:HI", None),
@@ -118,6 +119,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "noise_group": ("column", None),
         "standardize": ("word", "xy"),
         "target_transform": ("word", "none"),
+        "input_transform": ("word", "none"),
         "set": ("NAME=VALUE", None),
         "fix": ("NAME or NAME=VALUE", None),
         "bounds": ("NAME=LO:HI", None),
@@ -177,6 +179,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "noise_group": ("column", None),
         "standardize": ("word", "xy"),
         "target_transform": ("word", "none"),
+        "input_transform": ("word", "none"),
         "set": ("NAME=VALUE", None),
         "fix": ("NAME or NAME=VALUE", None),
         "bounds": ("NAME=LO:HI", None),
@@ -237,6 +240,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "noise_group": ("column", None),
         "standardize": ("word", "xy"),
         "target_transform": ("word", None),
+        "input_transform": ("word", None),
         "set": ("NAME=VALUE", None),
         "fix": ("NAME or NAME=VALUE", None),
         "bounds": ("NAME=LO:HI", None),
@@ -347,6 +351,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "noise_group": ("column", None),
         "standardize": ("word", "xy"),
         "target_transform": ("word", "none"),
+        "input_transform": ("word", "none"),
         "set": ("NAME=VALUE", None),
         "fix": ("NAME or NAME=VALUE", None),
         "bounds": ("NAME=LO:HI", None),
@@ -740,6 +745,7 @@ VARIABLES = (
     "GPFIT_GROUP",
     "GPFIT_HEADER",
     "GPFIT_HOLDOUT",
+    "GPFIT_INPUT_TRANSFORM",
     "GPFIT_INTERVAL",
     "GPFIT_JSON",
     "GPFIT_KEEP",
@@ -882,6 +888,7 @@ class FitOptions(TypedDict, total=False):
     noise_group: str | int | None
     standardize: Literal["xy", "x", "y", "none"] | None
     target_transform: Literal["none", "log", "boxcox", "yeojohnson", "auto"] | None
+    input_transform: Literal["none", "skewed"] | None
     set: str | Sequence[str] | Mapping[str, float] | None
     fix: str | Sequence[str] | Mapping[str, float | None] | None
     bounds: str | Sequence[str] | Mapping[str, tuple[float, float] | str] | None
@@ -955,6 +962,7 @@ class NlmlOptions(TypedDict, total=False):
     noise_group: str | int | None
     standardize: Literal["xy", "x", "y", "none"] | None
     target_transform: Literal["none", "log", "boxcox", "yeojohnson"] | None
+    input_transform: Literal["none", "skewed"] | None
     set: str | Sequence[str] | Mapping[str, float] | None
     fix: str | Sequence[str] | Mapping[str, float | None] | None
     bounds: str | Sequence[str] | Mapping[str, tuple[float, float] | str] | None
@@ -1015,6 +1023,7 @@ class SelectOptions(TypedDict, total=False):
     noise_group: str | int | None
     standardize: Literal["xy", "x", "y", "none"] | None
     target_transform: Literal["none", "log", "boxcox", "yeojohnson"] | None
+    input_transform: Literal["none", "skewed"] | None
     set: str | Sequence[str] | Mapping[str, float] | None
     fix: str | Sequence[str] | Mapping[str, float | None] | None
     bounds: str | Sequence[str] | Mapping[str, tuple[float, float] | str] | None
@@ -1076,6 +1085,7 @@ class CompareOptions(TypedDict, total=False):
     noise_group: str | int | None
     standardize: Literal["xy", "x", "y", "none"] | None
     target_transform: Literal["none", "log", "boxcox", "yeojohnson", "auto"] | None
+    input_transform: Literal["none", "skewed"] | None
     set: str | Sequence[str] | Mapping[str, float] | None
     fix: str | Sequence[str] | Mapping[str, float | None] | None
     bounds: str | Sequence[str] | Mapping[str, tuple[float, float] | str] | None
@@ -1188,6 +1198,7 @@ class ProfileOptions(TypedDict, total=False):
     noise_group: str | int | None
     standardize: Literal["xy", "x", "y", "none"] | None
     target_transform: Literal["none", "log", "boxcox", "yeojohnson"] | None
+    input_transform: Literal["none", "skewed"] | None
     set: str | Sequence[str] | Mapping[str, float] | None
     fix: str | Sequence[str] | Mapping[str, float | None] | None
     bounds: str | Sequence[str] | Mapping[str, tuple[float, float] | str] | None

@@ -115,6 +115,9 @@ class FitParameters(BaseEstimator):
         transform of the target before it is scaled: log; boxcox or yeojohnson, whose
         lambda is a parameter; or auto, which takes the lowest BIC; scores and
         predictions stay in units of the target: none, log, boxcox, yeojohnson, auto
+    input_transform : word, default None
+        transform of columns before they are scaled: skewed takes log(1 + x/u) of each
+        column of numbers with a long tail: none, skewed
     set : NAME=VALUE, default None
         start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the
         name or the index of a column (scaled units)
@@ -263,6 +266,7 @@ class FitParameters(BaseEstimator):
         noise_group: str | int | None = None,
         standardize: Literal["xy", "x", "y", "none"] | None = "xy",
         target_transform: Literal["none", "log", "boxcox", "yeojohnson", "auto"] | None = None,
+        input_transform: Literal["none", "skewed"] | None = None,
         set: str | Sequence[str] | Mapping[str, float] | None = None,
         fix: str | Sequence[str] | Mapping[str, float | None] | None = None,
         bounds: str | Sequence[str] | Mapping[str, tuple[float, float] | str] | None = None,
@@ -328,6 +332,7 @@ class FitParameters(BaseEstimator):
         self.noise_group = noise_group
         self.standardize = standardize
         self.target_transform = target_transform
+        self.input_transform = input_transform
         self.set = set
         self.fix = fix
         self.bounds = bounds

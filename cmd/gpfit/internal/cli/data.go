@@ -121,7 +121,7 @@ func (c *Command) StartModel() (*gp.Model, error) {
 	for name, field := range map[string]*string{
 		"kernel": &c.Fit.Kernel, "mean": &c.Fit.Mean, "standardize": (*string)(&c.Fit.Standardize),
 		"objective": (*string)(&c.Fit.Objective), "coarse": (*string)(&c.Fit.Settings.Coarse),
-		"target-transform": (*string)(&c.Fit.TargetTransform),
+		"target-transform": (*string)(&c.Fit.TargetTransform), "input-transform": (*string)(&c.Fit.InputTransform),
 	} {
 		if !c.Changed(name) {
 			*field = ""
