@@ -68,7 +68,7 @@ func Expect(j *tuning.Job, b device.Backend) []tuning.Part {
 	if j.Options.Auto() {
 		return auto.Forecast(j, b)
 	}
-	return []tuning.Part{j.Forecast(b, j.Expected())}
+	return []tuning.Part{j.Alone(b)}
 }
 
 // Prepare checks data and options and returns the job. Errors: [*problem.DataError],

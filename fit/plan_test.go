@@ -8,6 +8,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
 	"gpfit/internal/testcheck"
+	"gpfit/method/markov"
 )
 
 // TestExpect checks that the plan of a fit counts about the values of a fit that is then made, with the restarts that few rows have
@@ -66,6 +67,18 @@ func TestExpect(t *testing.T) {
 			t.Errorf("%d rows of %d columns: planned %d values, made %d", at.rows, at.columns, planned, made)
 		}
 		out.Close()
+	}
+	d := problem.Data{N: 300, D: 1}
+	for i := range d.N { // a filter, whose Hessians are differences
+		d.X, d.Y = append(d.X, float64(i)), append(d.Y, math.Sin(float64(i)*math.Pi/12)+math.Sin(float64(i)/50)+0.2*math.Sin(float64(i*i)))
+	}
+	job := testcheck.Get(Prepare(d, problem.Options{Kernel: "matern32*cosine + matern32*cosine + matern52"}, problem.Events{}))(t)
+	series := testcheck.Get(markov.Method().Backends(host.Capabilities().Devices))(t)[0]
+	out := testcheck.Get(Tune(t.Context(), job, series))(t)
+	defer out.Close()
+	e, planned := out.Report.Evaluations, Expect(job, series)[0].Seconds/job.GradientTime(series).Seconds()
+	if made := float64(e.FullSizeValue) + float64(e.Value-e.FullSizeValue)/2 + float64(e.Hessian*job.Params.NumFree()); planned < made/2 || planned > 2*made {
+		t.Errorf("a filter: planned the time of %g gradients, made %g: %+v", planned, made, e)
 	}
 	if few, many := tuning.Beginning(50), tuning.Beginning(100_000); few >= many {
 		t.Errorf("%v, %v", few, many)
