@@ -29,7 +29,7 @@ func tailedModel(t testing.TB, n int) (m, twin *Model, bent func(rows []float64)
 	return settled(t, m), settled(t, twin), bent
 }
 
-// TestColumnTransforms compares predictions and new rows with those of a twin whose rows were transformed before, and slopes with
+// TestColumnTransforms compares predictions and new rows with a twin whose rows were transformed before, and slopes with
 // central differences in original units.
 func TestColumnTransforms(t *testing.T) {
 	const points, step = 9, 1e-5

@@ -60,8 +60,8 @@ func targetTransform(s *Sample) *graph.TargetTransform {
 	return out
 }
 
-// columnTransforms returns the transforms of the columns in use: those of the model from which the fit starts, else of the columns of
-// numbers that have long tails; nil if there are none.
+// columnTransforms returns the transforms of the columns in use: the transforms of the model from which the fit starts, else of the
+// columns of numbers that have long tails; nil if there are none.
 func columnTransforms(s *Sample, o Options) []*transform.Map {
 	if o.InputTransform != transform.Skewed {
 		return nil

@@ -55,7 +55,7 @@ func (j *Job) Forecast(b device.Backend, stages []hyperopt.Expectation) Part {
 	return part
 }
 
-// differencesShare is what each parameter adds to the time of a fit by the filter, whose Hessians are differences of gradients, one for
+// differencesShare is the share that each parameter adds to the time of a fit by the filter, whose Hessians are differences of gradients, one for
 // each: fits of 600 to 5,000 rows with 5 to 14 parameters take 2.5 to 8 times as long as their values.
 const differencesShare = 0.45
 

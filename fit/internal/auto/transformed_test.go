@@ -125,7 +125,7 @@ func TestOneColumn(t *testing.T) {
 }
 
 // TestLongTails checks that a fit transforms columns with long tails where the targets follow their logarithms, also beside a transform
-// of the target, and not where they follow the columns. With a given kernel, the fit is that of values transformed before.
+// of the target, and not where they follow the columns. With a given kernel, the fit equals a fit of values transformed before.
 func TestLongTails(t *testing.T) {
 	d := table(120, 3, 0.05, func(x []float64) float64 { return math.Sin(3*x[0]) + x[0]*x[1] })
 	logs := slices.Clone(d.X)
