@@ -107,7 +107,8 @@ func exportModels(t testing.TB) map[string]*Model {
 		known.TrainNoise = append(known.TrainNoise, known.NoiseVariance+0.03*float64(i%3))
 	}
 	weigh(t, known)
-	out := map[string]*Model{"universal kriging": universal, "bumps": bumps, "waves": waves, "known noise": known, "outlying": outlyingModel(t, 40)}
+	tails, _, _ := tailedModel(t, 40)
+	out := map[string]*Model{"universal kriging": universal, "long tails": tails, "bumps": bumps, "waves": waves, "known noise": known, "outlying": outlyingModel(t, 40)}
 	for _, rule := range experts.Rules() {
 		local := leastSquaresModel(t, 40)
 		inputs := local.Scaling.Inputs(local.X)

@@ -209,13 +209,9 @@ func (s Scaling) validate(y []float64) error {
 			return fmt.Errorf("invalid scale %v", scale)
 		}
 	}
-	if s.XTransforms != nil && len(s.XTransforms) != len(s.XScale) {
-		return fmt.Errorf("%d transforms of %d columns", len(s.XTransforms), len(s.XScale))
-	}
-	for _, t := range s.XTransforms {
-		if t != nil && (t.Kind != transform.YeoJohnson || t.Check() != nil) {
-			return fmt.Errorf("invalid transform of a column: %+v", *t)
-		}
+	wrong := func(t *transform.Map) bool { return t != nil && (t.Kind != transform.YeoJohnson || t.Check() != nil) }
+	if x := s.XTransforms; x != nil && len(x) != len(s.XScale) || slices.ContainsFunc(x, wrong) {
+		return errors.New("invalid transforms of columns")
 	}
 	t := s.Transform
 	switch {

@@ -77,11 +77,8 @@ func New(method string, model baseline.Model, n int, like *gp.Model, parameters 
 	return f, nil
 }
 
-// linear sets weights and intercept in original units, from weights of scaled columns and their intercept. Transformed columns have none.
+// linear sets weights and intercept in original units, from weights of scaled columns and their intercept.
 func (f *Regression) linear(weights []float64, intercept float64) {
-	if f.Scaling.XTransforms != nil {
-		return
-	}
 	f.Weights = map[string]float64{}
 	for k, c := range f.Columns {
 		slope := weights[k] / f.Scaling.XScale[k]

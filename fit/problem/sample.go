@@ -57,7 +57,7 @@ func newSample(data Data, o *resolved) (*Sample, error) {
 			return nil, err
 		}
 	}
-	columns := columnTransforms(s, o.Options)
+	columns := o.columnTransforms(s)
 	for i := range s.T() {
 		y := block(s.Y, i, s.N())
 		scaling := gp.NewScaling(o.how, s.X, typical(s, y), s.D(), columns...)

@@ -62,7 +62,7 @@ func targetTransform(s *Sample) *graph.TargetTransform {
 
 // columnTransforms returns the transforms of the columns in use: the transforms of the model from which the fit starts, else of the
 // columns of numbers that have long tails; nil if there are none.
-func columnTransforms(s *Sample, o Options) []*transform.Map {
+func (o *resolved) columnTransforms(s *Sample) []*transform.Map {
 	if o.InputTransform != transform.Skewed {
 		return nil
 	}

@@ -97,17 +97,12 @@ func Skewness(y []float64) float64 {
 	return (high - 2*middle + low) / max(high-low, math.SmallestNonzeroFloat64)
 }
 
-// unitPart divides a small value of a column to be u.
-const unitPart = 4
-
-// fewestValues is the number of different values from which on a column has a shape.
-const fewestValues = 6
-
 // OfColumn returns log(1 + x/u) for a column with a long right tail, and its mirror image for one with a long left tail; nil for
-// others. Where u is much smaller than most values, it is the logarithm; as Yeo & Johnson's transform it takes all numbers.
+// others, and for fewer than 6 different values. With u a quarter of a small value it is the logarithm of most; as Yeo & Johnson's
+// transform it takes all numbers.
 func OfColumn(x []float64) *Map {
 	v, skewness := slices.Sorted(slices.Values(x)), Skewness(x)
-	if len(slices.Compact(slices.Clone(v))) < fewestValues || math.Abs(skewness) <= ManySkewed {
+	if len(slices.Compact(slices.Clone(v))) < 6 || math.Abs(skewness) <= ManySkewed {
 		return nil
 	}
 	t := &Map{Kind: YeoJohnson, Shift: min(0, v[0])}
@@ -119,7 +114,7 @@ func OfColumn(x []float64) *Map {
 		v[i] = math.Abs(x - t.Shift)
 	}
 	slices.Sort(v)
-	t.Unit = v[len(v)/20] / unitPart
+	t.Unit = v[len(v)/20] / 4
 	return t
 }
 
