@@ -15,6 +15,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/internal/testcheck"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
 
@@ -327,6 +328,14 @@ func TestOnSphere(t *testing.T) {
 	}
 	o.Kernel, o.Standardize = "matern52", gp.StandardizeNone
 	testcheck.Within(t, got.NLML, evaluate(t, space, o).NLML, 1e-9*math.Abs(got.NLML), "NLML on the sphere")
+	for i, v := range d.X {
+		d.X[i] = 80 * math.Exp(math.Abs(v)/40-5) // long tails, which stay
+	}
+	o.Kernel, o.InputTransform = "matern52(sphere)", transform.Skewed
+	kept := testcheck.Get(problem.New(d, o))(t).Sample
+	if s := kept.Scalings[0]; len(s.XTransforms) != 2 || s.XTransforms[0] != nil || s.XTransforms[1] != nil || kept.Points.Column(1)[7] != d.X[15] {
+		t.Errorf("places with long tails are scaled: %+v", s)
+	}
 	d.X[4] = 97
 	_, err := problem.New(d, problem.Options{Mean: "zero", Kernel: "rbf(sphere)"})
 	testcheck.Fail[*problem.DataError](t, err, "a latitude in the kernel", "97")
