@@ -4,8 +4,22 @@ import (
 	"math"
 	"testing"
 
+	"gpfit/fit/problem"
 	"gpfit/internal/testcheck"
+	"gpfit/internal/transform"
 )
+
+// TestModel checks that jobs with other transforms are other models, whose best evaluations do not mix.
+func TestModel(t *testing.T) {
+	d, names := problem.Data{N: 9, D: 1, X: []float64{0.1, 0.2, 0.3, 0.5, 0.9, 2, 5, 11, 40}, Y: []float64{1, 2, 4, 1, 3, 5, 2, 1, 7}}, map[string]bool{}
+	for _, o := range []problem.Options{{}, {InputTransform: transform.Skewed}, {TargetTransform: transform.Log}} {
+		o.Kernel = "rbf"
+		names[New(testcheck.Get(problem.New(d, o))(t), problem.Events{}).model()] = true
+	}
+	if len(names) != 3 {
+		t.Errorf("models %v", names)
+	}
+}
 
 // TestDigitsLeft checks that each factor of ten of the condition number costs a digit of the 16 that a float64 has.
 func TestDigitsLeft(t *testing.T) {

@@ -148,7 +148,7 @@ func (w *Workplace) retire(s *Placement) {
 
 // model says which model a job has; the rows may differ.
 func (j *Job) model() string {
-	return fmt.Sprint(j.KernelText(), "|", j.MeanText(), "|", j.Options.TargetTransform)
+	return fmt.Sprint(j.KernelText(), "|", j.MeanText(), "|", j.Options.InputTransform, "|", j.Options.TargetTransform)
 }
 
 // keep keeps the best evaluation of a session that is closed: for each model one, with the most rows.
