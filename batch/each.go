@@ -22,6 +22,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
+	"gpfit/internal/userfile"
 	"gpfit/table"
 )
 
@@ -300,7 +301,7 @@ func WriteModels(ctx context.Context, r *Directory, name, path string, o Options
 	}
 	defer p.Close()
 	if name == "" {
-		if files, _ := os.ReadDir(path); len(files) > 0 {
+		if files, _ := userfile.Folder(path); len(files) > 0 {
 			return &DirectoryError{Path: path, Msg: "is not empty: name a new folder for the models"}
 		}
 		if err := os.MkdirAll(path, 0o777); err != nil {

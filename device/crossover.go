@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/userfile"
 	"gpfit/kernel"
 )
 
@@ -155,7 +156,7 @@ func (c *Crossover) Renew(ctx context.Context, found, hostFound Finding, acceler
 // read returns the known crossovers.
 func (c *Crossover) read() map[string]int {
 	known := map[string]int{}
-	if text, err := os.ReadFile(c.Path); err == nil {
+	if text, err := userfile.Read(c.Path, 1<<20); err == nil {
 		_ = json.Unmarshal(text, &known)
 	}
 	if known == nil { // the file contains null

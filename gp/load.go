@@ -13,6 +13,7 @@ import (
 	"gpfit/device"
 	"gpfit/gp/npy"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/userfile"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -58,10 +59,6 @@ func Checksum(path string) (sum string, err error) {
 
 // inspect is [Inspect], which passes the factor on as load does.
 func inspect(path string, kernels []*kernel.Family, factor func(m *Model, rows io.Reader) error) (m *Model, info *FileInfo, err error) {
-	// Opening a pipe would wait for its writer.
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return nil, nil, &FileError{Path: path, Msg: "cannot read the model: it is not a regular file"}
-	}
 	err = withFile(path, func(f io.ReaderAt, size int64) (err error) {
 		m, info, err = load(f, size, path, kernels, factor)
 		return err
@@ -72,7 +69,7 @@ func inspect(path string, kernels []*kernel.Family, factor func(m *Model, rows i
 // withFile opens a model file for do, which gets its size. If the system fails to read the file, that is the
 // error, whatever do makes of it.
 func withFile(path string, do func(f io.ReaderAt, size int64) error) error {
-	f, err := os.Open(path)
+	f, err := userfile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}

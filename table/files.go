@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gpfit/internal/userfile"
 )
 
 // openPath opens the file that path names, or the files of a directory or pattern as one table.
@@ -54,7 +56,7 @@ func Files(path string) ([]string, error) {
 		slices.Sort(names)
 		return names, nil
 	}
-	entries, err := os.ReadDir(path)
+	entries, err := userfile.Folder(path)
 	if err != nil {
 		return fail("%v", err)
 	}

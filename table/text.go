@@ -12,6 +12,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/transform"
+
+	"gpfit/internal/userfile"
 )
 
 // bufferSize is the size of the read buffer. Lines up to this length are split in
@@ -20,7 +22,7 @@ const bufferSize = 256 << 10
 
 // openFile opens a file for reading. Its errors are of type [*Error].
 func openFile(path string) (*os.File, error) {
-	f, err := os.Open(path)
+	f, err := userfile.Stream(path)
 	if err == nil {
 		var info os.FileInfo
 		if info, err = f.Stat(); err == nil && !info.IsDir() {

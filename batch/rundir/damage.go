@@ -11,6 +11,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/userfile"
 )
 
 // inDir returns a path without the run directory.
@@ -75,28 +76,20 @@ func SetAside(path string) error {
 // openFile opens a file below the folder dir of a run. It follows no link out of dir, and what is no regular file is an
 // [*Error] that wraps [errNoFile].
 func openFile(dir, path string, flag int) (*os.File, error) {
-	if err := CheckFile(path); err != nil {
-		return nil, err
+	f, err := userfile.Within(dir, path, flag)
+	return f, noFile(path, err)
+}
+
+// noFile makes an error about what is no file an [*Error].
+func noFile(path string, err error) error {
+	if e, is := errors.AsType[*userfile.KindError](err); is {
+		return &Error{Path: path, Msg: e.Error(), Err: errNoFile}
 	}
-	name, err := filepath.Rel(dir, path)
-	if err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return root.OpenFile(name, flag, 0o644)
+	return err
 }
 
 // CheckFile returns an [*Error] if there is something at path that is no file, such as a link or a pipe.
-func CheckFile(path string) error {
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return &Error{Path: path, Msg: "is " + kindOf(info) + ", and no file", Err: errNoFile}
-	}
-	return nil
-}
+func CheckFile(path string) error { return noFile(path, userfile.Check(path)) }
 
 // readFile reads a file below the folder dir of a run.
 func readFile(dir, name string) ([]byte, error) {
@@ -105,8 +98,11 @@ func readFile(dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	return userfile.All(f, mostText)
 }
+
+// mostText bounds a file of a run that is read as a whole, in bytes.
+const mostText = 1 << 30
 
 // errNoFile says that there is something else in place of a file.
 var errNoFile = errors.New("no file")
@@ -126,20 +122,6 @@ func (r *Run) Page() (string, error) {
 	return path, setAsideOther(path)
 }
 
-func kindOf(info os.FileInfo) string {
-	switch mode := info.Mode(); {
-	case mode&os.ModeSymlink != 0:
-		return "a link"
-	case mode.IsDir():
-		return "a folder"
-	case mode&os.ModeNamedPipe != 0:
-		return "a pipe"
-	case mode&os.ModeSocket != 0:
-		return "a socket"
-	}
-	return "a device"
-}
-
 // setAsideOther sets a path aside that is no file: a folder, a link, a pipe.
 func setAsideOther(path string) error {
 	if CheckFile(path) != nil {
@@ -154,7 +136,7 @@ func setAsideOthers(dir string) error {
 	for _, name := range append(slices.Clone(folders), "slurm") {
 		path := filepath.Join(dir, name)
 		if info, err := os.Lstat(path); err == nil && !info.IsDir() {
-			return &Error{Path: path, Msg: "is " + kindOf(info) + ", and a run is one folder without links: put the folder itself there, or remove it", Err: errNoFile}
+			return &Error{Path: path, Msg: "is " + userfile.Kind(info) + ", and a run is one folder without links: put the folder itself there, or remove it", Err: errNoFile}
 		}
 	}
 	for _, name := range append([]string{"lock", "spec.yaml", "report.html"}, manifests...) {

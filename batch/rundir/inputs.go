@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/userfile"
 )
 
 // HashInput returns the size and the SHA-256 of a file, or of all files of a folder
@@ -26,7 +27,7 @@ func HashInput(path string) (Input, error) {
 		if len(files) > 1 {
 			fmt.Fprintf(sum, "%s\x00", filepath.Base(f))
 		}
-		text, err := os.Open(f)
+		text, err := userfile.Open(f, os.O_RDONLY)
 		if err != nil {
 			return in, err
 		}
@@ -56,7 +57,7 @@ func inputFiles(path string) ([]string, error) {
 	if !info.IsDir() {
 		return nil, &os.PathError{Op: "read", Path: path, Err: errors.New("is not a regular file; a batch reads its inputs more than once")}
 	}
-	entries, err := os.ReadDir(path)
+	entries, err := userfile.Folder(path)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (m *Manifest) Hashes() map[string]string {
 // a change, because the run has a copy.
 func (m *Manifest) Changes() ([]string, error) {
 	var out []string
-	if text, err := os.ReadFile(m.SpecPath); err == nil && SHA256(text) != m.SpecSHA256 {
+	if text, err := userfile.Read(m.SpecPath, mostText); err == nil && SHA256(text) != m.SpecSHA256 {
 		out = append(out, "the spec "+m.SpecPath)
 	}
 	for _, in := range m.Inputs {

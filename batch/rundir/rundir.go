@@ -28,6 +28,7 @@ import (
 
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/filelock"
+	"gpfit/internal/userfile"
 )
 
 // ErrExists reports that a directory already has a run.
@@ -65,7 +66,7 @@ func Create(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, e
 
 // checkNew returns an error if dir has files that Create has not made.
 func checkNew(dir string) error {
-	entries, err := os.ReadDir(dir)
+	entries, err := userfile.Folder(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

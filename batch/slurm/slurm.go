@@ -21,6 +21,7 @@ import (
 	"gpfit/batch/rundir"
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/textform"
+	"gpfit/internal/userfile"
 	"gpfit/option"
 )
 
@@ -277,7 +278,7 @@ func record(path string, s Submission) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := userfile.Open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -21,6 +20,7 @@ import (
 
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/suggest"
+	"gpfit/internal/userfile"
 )
 
 // maxFileBytes bounds a spec file.
@@ -28,12 +28,22 @@ const maxFileBytes = 8 << 20
 
 // Read reads a spec file and also returns its text. It returns an [*Error].
 func Read(path string) (*Batch, []byte, error) {
-	text, err := os.ReadFile(path)
+	text, err := read(path)
 	if err != nil {
 		return nil, nil, &Error{Source: path, Msg: "cannot be read: " + atomicfile.Cause(err).Error(), Err: err}
 	}
 	s, err := Parse(path, text)
 	return s, text, err
+}
+
+// read reads a file or a pipe.
+func read(path string) ([]byte, error) {
+	f, err := userfile.Stream(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return userfile.All(f, maxFileBytes)
 }
 
 // Parse reads a spec. Errors, of type [*Error], name it source.

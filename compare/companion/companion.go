@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -22,6 +21,7 @@ import (
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
+	"gpfit/internal/userfile"
 	"gpfit/table/feature"
 )
 
@@ -157,20 +157,12 @@ func (f *Regression) Save(ctx context.Context, path string, replace bool) error 
 	return atomicfile.Writer(replace)(ctx, path, f.Write)
 }
 
+// most bounds the bytes of a file.
+const most = 256 << 20
+
 // Is reports whether the file at path looks like one of this package.
 func Is(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer in.Close()
-	head := make([]byte, 64)
-	n, _ := io.ReadFull(in, head)
-	return bytes.Contains(head[:n], []byte(`"`+Type+`"`))
+	return bytes.Contains(userfile.Begin(path, 64), []byte(`"`+Type+`"`))
 }
 
 // Info describes a file.
@@ -181,7 +173,7 @@ type Info struct {
 
 // Load reads a file and checks that it is complete and unchanged. Errors are [*gp.FileError].
 func Load(path string) (*Regression, *Info, error) {
-	text, err := os.ReadFile(path)
+	text, err := userfile.Read(path, most)
 	if err != nil {
 		return nil, nil, &gp.FileError{Path: path, Msg: "cannot read the model", Err: err}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gpfit/internal/filelock"
+	"gpfit/internal/userfile"
 )
 
 // Contents describes the evaluations in a journal.
@@ -39,7 +40,7 @@ type Descent struct {
 
 // Inspect reads the journal at path without changing it. Errors are [*Error].
 func Inspect(path string) (*Contents, error) {
-	file, err := os.Open(path)
+	file, err := userfile.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, systemError(path, err)
 	}
@@ -66,14 +67,7 @@ func Inspect(path string) (*Contents, error) {
 
 // IsJournal reports whether the file at path begins as a journal does, of any version.
 func IsJournal(path string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	begin := make([]byte, len(anyHead))
-	_, err = io.ReadFull(file, begin)
-	return err == nil && string(begin) == anyHead
+	return string(userfile.Begin(path, len(anyHead))) == anyHead
 }
 
 func (s *Contents) add(name string, records []record) {

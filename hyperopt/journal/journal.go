@@ -34,6 +34,7 @@ import (
 
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/filelock"
+	"gpfit/internal/userfile"
 )
 
 // Intervals at which the log is written to the file and flushed to disk. A killed process loses
@@ -103,7 +104,7 @@ type Journal struct {
 // Open opens or creates the journal of a job, which a word names. The error is an [*Error] if the
 // file belongs to another job, is in use, is damaged or is not a journal.
 func Open(path, job string, failures Failures) (j *Journal, err error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := userfile.Open(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, systemError(path, err)
 	}
@@ -120,9 +121,6 @@ func Open(path, job string, failures Failures) (j *Journal, err error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, systemError(path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &Error{Path: path, Msg: "is not a regular file"}
 	}
 	text, err := io.ReadAll(file)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"gpfit/compare/companion"
 	"gpfit/gp"
 	"gpfit/hyperopt/journal"
+	"gpfit/internal/userfile"
 	"gpfit/method/experts"
 )
 
@@ -173,7 +174,7 @@ func (a *auditor) inputs() {
 	spec := filepath.Join(a.Dir, "spec.yaml")
 	if text, err := read(spec); err != nil || rundir.SHA256(text) != a.SpecSHA256 {
 		cure := "no job needs it: run.json has all options"
-		if text, err := os.ReadFile(a.SpecPath); err == nil && rundir.SHA256(text) == a.SpecSHA256 {
+		if text, err := userfile.Read(a.SpecPath, mostText); err == nil && rundir.SHA256(text) == a.SpecSHA256 {
 			cure = "copy it from " + a.SpecPath + ", which is as it was"
 		}
 		a.add("spec", "", spec, "is missing, or is not the spec of the run", cure)
@@ -237,12 +238,15 @@ func there(path string) bool {
 	return err == nil
 }
 
+// mostText bounds a file that is read as a whole, in bytes.
+const mostText = 1 << 30
+
 // read reads a file of a run, and nothing else at its place.
 func read(path string) ([]byte, error) {
 	if err := rundir.CheckFile(path); err != nil {
 		return nil, err
 	}
-	return os.ReadFile(path)
+	return userfile.Read(path, mostText)
 }
 
 // checkLog returns an error for the first line that no log has.
