@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -213,6 +214,36 @@ func TestRanksOfSlurm(t *testing.T) {
 			if math.Abs(got.NLML-want.NLML) > 1e-10*math.Abs(want.NLML) {
 				t.Errorf("NLML %v, one process %v", got.NLML, want.NLML)
 			}
+		}
+	}
+}
+
+// TestRanksDiffer starts rank 1 with another table, another kernel, an option by a variable, or other contents of the table.
+// That ends the program with the rank and what differs. A table that rank 1 does not see, or its own old model, is no difference.
+func TestRanksDiffer(t *testing.T) {
+	t.Parallel()
+	dir, rows := t.TempDir(), string(testcheck.Get(os.ReadFile(writeRows(t, 60)))(t))
+	for path, text := range map[string]string{"0/t.csv": rows, "0/m.gpfit": "", "same/t.csv": rows, "same/m.gpfit": "an older model", "other/t.csv": rows + "1,2,3\n", "none/x": ""} {
+		testcheck.Do(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(path)), 0o700))
+		write(t, dir, path, text)
+	}
+	fit := []string{"fit", "t.csv", "--method", "mpi", "--kernel", "rbf", "--restarts", "0", "--quiet", "--force", "--out", "m.gpfit"}
+	for _, one := range []struct {
+		folder, variable, kernel, says string
+	}{
+		{"same", "GPFIT_MPI_BLOCK=100", "rbf", ""}, {"none", "GPFIT_MPI_BLOCK=100", "rbf", ""},
+		{"other", "A=1", "rbf", "rank 1: the file t.csv is not that of rank 0"}, {"same", "A=1", "matern32", "rank 1: the command line is not that of rank 0"},
+		{"same", "GPFIT_MAX_EVALS=3", "rbf", "rank 1: the variable GPFIT_MAX_EVALS is not that of rank 0"},
+	} {
+		args := append([]string{"--wdir", filepath.Join(dir, "0")}, append([]string{"gpfit"}, fit...)...)
+		args = append(args, ":", "-n", "1", "--wdir", filepath.Join(dir, one.folder), "env", one.variable, "gpfit")
+		args = append(args, strings.Split(strings.ReplaceAll(strings.Join(fit, " "), "rbf", one.kernel), " ")...)
+		cmd := mpirun(t)
+		at := slices.Index(cmd.Args, "2") // of -n 2 gpfit
+		cmd.Args = append(append(cmd.Args[:at:at], "1"), args...)
+		code, stdout, stderr := end(t, cmd)
+		if one.says == "" && code != 0 || one.says != "" && (code != exit.Device || !strings.Contains(stderr, one.says)) {
+			t.Errorf("%+v: exit code %d\n%s%s", one, code, stdout, stderr)
 		}
 	}
 }

@@ -31,6 +31,9 @@ type group struct {
 
 // open opens the engine of this rank. The error on rank 0 is the first error of any rank.
 func (g *group) open(c *call) error {
+	if err := g.world.FirstError(compare(c.Facts, facts())); err != nil {
+		return err
+	}
 	grid, err := engine.Open(g.world, c.Shape, c.Engine)
 	if err != nil {
 		return err
@@ -84,6 +87,8 @@ type call struct {
 	// Shape and Engine come from the variables of rank 0: a launcher need not pass variables on to other machines.
 	Shape  part.Shape
 	Engine string
+	// Facts are what rank 0 has of the facts of all ranks.
+	Facts map[string]string
 	// With is the matrix to solve with.
 	With part.Operation
 	// Threads is the number of threads that a rank may use.

@@ -46,6 +46,9 @@ func openEngine() (*ranks, error) {
 		return g, err
 	}
 	c := &call{Op: opOpen, Engine: os.Getenv(engine.Variable)}
+	if g.world.Size > 1 {
+		c.Facts = facts()
+	}
 	if c.Shape, err = part.ShapeFor(g.world.Size); err != nil {
 		return nil, err
 	}
