@@ -35,6 +35,7 @@ import (
 )
 
 func main() {
+	refuseClosed()
 	watched := supervise.Watched()
 	if !watched {
 		if code, done := supervise.Run(signals()); done {

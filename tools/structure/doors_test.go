@@ -25,14 +25,15 @@ var rooms = map[string]string{
 
 // otherDoors are files that open something else, with the reason.
 var otherDoors = map[string]string{
-	"internal/hostmem/hostmem_linux.go":     "/proc and the control group",
-	"cpu/system_linux.go":                   "/proc/cpuinfo",
-	"method/mpi/group.go":                   "/sys",
-	"device/cuda/driver/load.go":            "/proc/driver",
-	"device/cuda/mathlib/find.go":           "/etc/ld.so.conf",
-	"compare/speed/memory_linux.go":         "/proc/self/clear_refs",
-	"method/tiles/store.go":                 "scratch files of tiles, which have no name",
-	"cmd/gpfit/internal/serve/own_unix.go":  "the null device",
+	"internal/hostmem/hostmem_linux.go":    "/proc and the control group",
+	"cpu/system_linux.go":                  "/proc/cpuinfo",
+	"method/mpi/group.go":                  "/sys",
+	"device/cuda/driver/load.go":           "/proc/driver",
+	"device/cuda/mathlib/find.go":          "/etc/ld.so.conf",
+	"compare/speed/memory_linux.go":        "/proc/self/clear_refs",
+	"method/tiles/store.go":                "scratch files of tiles, which have no name",
+	"cmd/gpfit/closed_linux.go":            "/proc",
+	"cmd/gpfit/internal/serve/own_unix.go": "the null device",
 }
 
 // opens returns the places in a file that call one of the doors, or name one as a value.

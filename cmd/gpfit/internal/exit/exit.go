@@ -75,6 +75,9 @@ func Advice(err error) string {
 	if errors.Is(err, syscall.EFBIG) {
 		return "the file is larger than this process may write: raise the limit with 'ulimit -f'"
 	}
+	if errors.Is(err, syscall.EBADF) {
+		return "standard input or output was closed when gpfit started (<&- or >&-)"
+	}
 	return ""
 }
 
