@@ -271,9 +271,12 @@ def predict(model, rows, noise=None):
 
 
 def read_table(path):
-    """Read a CSV file with a header as dictionaries; above it, "#" begins a comment line."""
-    with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(itertools.dropwhile(lambda line: line.startswith("#"), file)))
+    """Read a CSV file with a header as dictionaries; above it, "#" begins a comment line. The header shows what
+    separates the columns: ";", a tab, "|" or a comma."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        lines = list(itertools.dropwhile(lambda line: line.startswith("#") or not line.strip(), file))
+    header = re.sub('"[^"]*"', "", lines[0] if lines else "")
+    return list(csv.DictReader(lines, delimiter=next((s for s in ";\t|" if s in header), ",")))
 
 
 SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800, "years": 31556952}
@@ -295,12 +298,20 @@ def number(text, encoding):
 
 
 def iso(text, order):
-    """Return a date such as 1/2/2024 in the order of ISO 8601, and others as they are."""
-    found = order and re.match(r"(\d\d?)[/-](\d\d?)[/-](\d{4})(.*)", text)
+    """Return a date of digits in the form of ISO 8601. With points and four digits of the year, the day comes first;
+    of other dates that do not begin with the year, the order says so."""
+    text = re.sub(r"^(\d{4})[/.](\d\d)[/.](\d\d)", r"\1-\2-\3", text)
+    if re.fullmatch(r"\d{4}-\d\d", text):
+        return text + "-01"
+    found = re.match(r"(\d\d?)([/.-])(\d\d?)\2(\d{4}|\d\d)(?!\d)(.*)", text)
     if not found:
         return text
-    first, second, year, rest = found.groups()
-    day, month = (first, second) if order == "dmy" else (second, first)
+    first, point, second, year, rest = found.groups()
+    if len(year) == 2:  # of 1969 to 2068
+        year = str(int(year) + (1900 if int(year) >= 69 else 2000))
+    elif point == ".":
+        order = "dmy"
+    day, month = (second, first) if order == "mdy" else (first, second)
     return f"{year}-{int(month):02d}-{int(day):02d}{rest}"
 
 

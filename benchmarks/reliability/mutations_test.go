@@ -202,7 +202,8 @@ func end(folder, program, line string, stdin []byte) ending {
 	cmd := exec.CommandContext(ctx, program, strings.Fields(line)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Stdin = folder, &stdout, &stderr, bytes.NewReader(stdin)
-	_ = cmd.Run() // the codes are counted
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GPFIT_") }) // variables of the campaign
+	_ = cmd.Run()                                                                                            // the codes are counted
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	used := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	if ctx.Err() != nil {
@@ -408,7 +409,7 @@ func restore(t testing.TB, clean, folder string) {
 	testcheck.Do(t, os.CopyFS(folder, os.DirFS(clean)))
 }
 
-// TestMutations runs the campaign: 20,000 cases in the long form, 150 else. With GPFIT_RESULTS it writes a line for each case with a fault, and one for each kind.
+// TestMutations runs the campaign: 20,000 cases in the long form, 150 else. With RELIABILITY_RESULTS it writes a line for each case with a fault, and one for each kind.
 func TestMutations(t *testing.T) {
 	top := t.TempDir()
 	program, clean := filepath.Join(top, "gpfit"), filepath.Join(top, "clean")
@@ -478,7 +479,7 @@ func conclude(t testing.TB, all []subject, cases []tried) {
 		testcheck.Do(t, to.Encode(line))
 		t.Logf("%s: %d cases, %d with faults, exit codes %v, at most %.0f MB and %.2f s", s.name, n, bad, codes, most, slowest)
 	}
-	if path := os.Getenv("GPFIT_RESULTS"); path != "" {
+	if path := os.Getenv("RELIABILITY_RESULTS"); path != "" {
 		testcheck.Do(t, os.WriteFile(path, results.Bytes(), 0o644))
 	}
 }

@@ -86,6 +86,20 @@ func groupsLeft() []int64 {
 	return left
 }
 
+// Kills returns how many processes of this one's control group the system has killed for lack of memory.
+func Kills() (n int64) {
+	for _, at := range []string{filepath.Join("/sys/fs/cgroup", groupOf(""), "memory.events"), filepath.Join("/sys/fs/cgroup/memory", groupOf("memory"), "memory.oom_control")} {
+		text, _ := os.ReadFile(at)
+		for line := range strings.Lines(string(text)) {
+			if number, ok := strings.CutPrefix(line, "oom_kill "); ok {
+				kills, _ := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+				n += kills
+			}
+		}
+	}
+	return n
+}
+
 // groupOf returns the process's group in the hierarchy of a controller, as a path
 // from its root; "" means version 2.
 func groupOf(controller string) string {

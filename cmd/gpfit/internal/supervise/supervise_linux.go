@@ -60,7 +60,7 @@ func Run(signals []os.Signal) (code int, done bool) {
 	if err != nil {
 		return 0, false
 	}
-	caught := make(chan os.Signal, 8)
+	kills, caught := hostmem.Kills(), make(chan os.Signal, 8)
 	signal.Notify(caught, signals...)
 	env := append(os.Environ(), variable+"="+strconv.Itoa(descriptor))
 	pid, err := syscall.ForkExec(self, os.Args, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, uintptr(file)}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}})
@@ -80,14 +80,18 @@ func Run(signals []os.Signal) (code int, done bool) {
 		}
 	}
 	written, _ := io.ReadAll(io.NewSectionReader(os.NewFile(uintptr(file), "stderr"), 0, 1<<20))
-	return conclude(status, string(written)), true
+	return conclude(status, string(written), hostmem.Kills() > kills), true
 }
 
 // conclude returns the exit code of a program that has ended. If memory did not suffice, it says so; any other text of the runtime
-// is printed.
-func conclude(status syscall.WaitStatus, written string) int {
-	if lacksMemory(written) {
-		fmt.Fprintf(os.Stderr, "gpfit: the system refused memory under %s: raise it, use fewer rows, or set GOMAXPROCS=1; results on the disk are whole, and a fit with a checkpoint or 'gpfit resume' continues\n", hostmem.Limits())
+// is printed. killed says that the system has killed a process for lack of memory meanwhile.
+func conclude(status syscall.WaitStatus, written string, killed bool) int {
+	under := hostmem.Limits()
+	if killed = killed && status.Signaled() && status.Signal() == syscall.SIGKILL; killed {
+		under = "the limit of its control group"
+	}
+	if killed || lacksMemory(written) {
+		fmt.Fprintf(os.Stderr, "gpfit: the system refused memory under %s: raise it, use fewer rows, or set GOMAXPROCS=1; results on the disk are whole, and a fit with a checkpoint or 'gpfit resume' continues\n", under)
 		return exit.Device
 	}
 	fmt.Fprint(os.Stderr, written)
