@@ -17,6 +17,7 @@ import (
 	"gpfit/cpu/spd"
 	"gpfit/device"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/textform"
 	"gpfit/kernel"
 )
 
@@ -73,7 +74,7 @@ func Open(opts device.Options) (*Device, error) {
 }
 
 func description(threads int) string {
-	return fmt.Sprintf("%s, %d threads, %s/%s", processor(), threads, runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s, %s, %s/%s", processor(), textform.Counted(threads, "thread"), runtime.GOOS, runtime.GOARCH)
 }
 
 // processor returns processorName, evaluated once.

@@ -80,7 +80,7 @@ func dataOptions() Entries {
 		{Name: "skip-lines", Kind: Text, Group: Data, Field: "Data.SkipLines Rows.SkipLines", Places: slices.Concat(datasets, rowTables, []string{"report", Spec}), Placeholder: "LINES", Unset: "none",
 			Help:  "lines of text that are no part of the table, such as titles above the header and a total: numbers and ranges such as 1-2,40",
 			check: func(value any) error { return table.CheckLines(value.(string)) }},
-		{Name: "encoding", Kind: Text, Group: Data, Field: "Data.Text.TextEncoding", Places: in(datasets, Spec), Unset: "UTF-8, or what a byte order mark says", Placeholder: "NAME", check: checkEncoding,
+		{Name: "encoding", Kind: Text, Group: Data, Field: "Data.Text.TextEncoding", Places: in(datasets, Spec, "check"), Unset: "UTF-8, or what a byte order mark says", Placeholder: "NAME", check: checkEncoding,
 			Help: "encoding of text, such as windows-1252, iso-8859-1, windows-1251, koi8-r, shift_jis or gb18030; the model keeps it"},
 		{Name: "encoding", Kind: Text, Group: Data, Field: "Rows.Text.TextEncoding", Places: in(rowTables, "report"), Unset: "the one of the training table", Placeholder: "NAME", check: checkEncoding,
 			Help: "encoding of text, such as windows-1252 or utf-8"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strings"
 )
@@ -12,9 +13,9 @@ import (
 // openZip opens an archive of one text, or of NumPy arrays. The table is the only array; or X with y as its last
 // column, and other arrays of one dimension and as many rows as columns that are used if selected;
 // or the arrays of one dimension as its columns.
-func openZip(f *os.File, path string, opts Options) (source, error) {
+func openZip(f *os.File, name string, opts Options) (source, error) {
 	fail := func(format string, args ...any) (source, error) {
-		return nil, &Error{Source: path, Msg: fmt.Sprintf(format, args...)}
+		return nil, &Error{Source: name, Msg: fmt.Sprintf(format, args...)}
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -24,32 +25,35 @@ func openZip(f *os.File, path string, opts Options) (source, error) {
 	if err != nil {
 		return fail("the zip archive cannot be read: %v", err)
 	}
+	z.File = slices.DeleteFunc(z.File, func(f *zip.File) bool { // a folder, or what macOS adds
+		return strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") || path.Base(f.Name) == ".DS_Store"
+	})
 	if len(z.File) == 1 && !strings.HasSuffix(z.File[0].Name, ".npy") {
 		r, err := z.File[0].Open()
 		if err != nil {
 			return fail("%s: %v", quote(z.File[0].Name), err)
 		}
-		return openMember(r, z.File[0].UncompressedSize64, f, path, opts)
+		return openMember(r, z.File[0].UncompressedSize64, f, name, opts)
 	}
 	var all []*array
 	var unread []string
 	var closers []io.Closer
 	byName := make(map[string]*array)
 	for _, entry := range z.File {
-		name, isArray := strings.CutSuffix(entry.Name, ".npy")
+		own, isArray := strings.CutSuffix(entry.Name, ".npy")
 		if !isArray {
 			continue
 		}
 		a, closer, err := openEntry(entry, info.Size())
 		if err != nil {
-			unread = append(unread, fmt.Sprintf("%s: %v", quote(name), err))
+			unread = append(unread, fmt.Sprintf("%s: %v", quote(own), err))
 			continue
 		}
-		a.name = name
-		all, byName[name] = append(all, a), a
+		a.name = own
+		all, byName[own] = append(all, a), a
 		closers = append(closers, closer)
 	}
-	in, err := arrange(path, all, byName, unread)
+	in, err := arrange(name, all, byName, unread)
 	if err != nil {
 		for _, c := range closers {
 			c.Close()

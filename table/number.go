@@ -95,7 +95,8 @@ func looksLikeData(b []byte) bool {
 	return overflows(b) || isMissing(b) || infiniteWords[string(bytes.ToLower(b))] || isSpreadsheetError(b)
 }
 
-// whyNotNumber describes the error in a cell that [parseNumber] rejected.
+// whyNotNumber describes the error in a cell that [parseNumber] rejected, in a table whose numbers have a form of their own: no
+// option reads a number that is written as a text there.
 func whyNotNumber(b []byte) string {
 	s := string(b)
 	if s == "" {
@@ -112,10 +113,7 @@ func whyNotNumber(b []byte) string {
 		return "not a finite number: " + quote(s)
 	}
 	if _, ok := parseNumber([]byte(strings.Replace(s, ",", ".", 1))); ok {
-		return "not a number: " + quote(s) + " (write a decimal point, not a comma; or see option decimal)"
-	}
-	if as := writtenAs(b); as != "" {
-		return "not a number: " + quote(s) + " (" + as + " reads it)"
+		return "not a number: " + quote(s) + " (write a decimal point, not a comma)"
 	}
 	return "not a number: " + quote(s)
 }

@@ -25,6 +25,8 @@ type rows struct {
 	// gaps counts the rows that precede the next record: blank lines, which are rows, from the current
 	// one on, and the record itself; 0 otherwise.
 	gaps int
+	// points are the uses of the point in columns of numbers.
+	points []points
 }
 
 // openRows opens text from r: JSON lines, or rows of cells. The source closes file, unless
@@ -69,6 +71,9 @@ func openCells(s *scanner, opts Options) (source, error) {
 		in.named = true
 	}
 	in.pending = !in.named
+	if in.as.PlainNumbers() {
+		in.points = make([]points, len(s.cells))
+	}
 	in.warnOfComment()
 	if in.as.Decimal == "," && len(s.cells) == 1 && bytes.IndexByte(s.cells[0], ',') >= 0 {
 		if _, ok := in.parse(s.cells[0]); !ok {
@@ -111,6 +116,9 @@ func (in *rows) next() error {
 		return in.nextGap()
 	}
 	if err := in.scan.next(); err != nil {
+		if err == io.EOF {
+			in.warnOfPoints()
+		}
 		if e, ok := errors.AsType[*Error](err); ok && in.named && 0 < e.Column && e.Column <= len(in.names) {
 			e.ColumnName = in.names[e.Column-1]
 		}
@@ -166,7 +174,13 @@ func (in *rows) use(_, _ []int) error { return nil }
 
 func (in *rows) kind(int) feature.ColumnKind { return "" }
 
-func (in *rows) number(c int) (float64, bool) { return in.parse(in.cells[c]) }
+func (in *rows) number(c int) (float64, bool) {
+	v, ok := in.parse(in.cells[c])
+	if ok && in.points != nil && !in.points[c].other {
+		in.points[c].look(trim(in.cells[c]))
+	}
+	return v, ok
+}
 
 // parse parses a number as the file writes numbers.
 func (in *rows) parse(cell []byte) (float64, bool) {
@@ -193,7 +207,14 @@ func (in *rows) whyNotNumber(cell []byte) string {
 	if in.as.Decimal == "," && point && bytes.IndexByte(cell, '.') >= 0 {
 		return "not a number: " + quote(string(cell)) + " (the decimal sign is a comma here; see option decimal)"
 	}
-	return whyNotNumber(cell)
+	why := whyNotNumber(cell)
+	if point, comma := strings.CutSuffix(why, ", not a comma)"); comma {
+		return point + ", not a comma; or see option decimal)"
+	}
+	if as := writtenAs(cell); as != "" && strings.HasPrefix(why, "not a number") {
+		why += " (" + as + " reads it)"
+	}
+	return why
 }
 
 // label returns a cell as it is, but "" for only blanks.

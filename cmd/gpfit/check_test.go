@@ -86,3 +86,15 @@ func TestCheckBroken(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckEncoding checks a table in another encoding, with the option that it advises.
+func TestCheckEncoding(t *testing.T) {
+	t.Chdir(t.TempDir())
+	testcheck.Do(t, os.WriteFile("t.csv", []byte("st\xe4dte,y\n1,2\n2,4\n3,5\n"), 0o600))
+	if _, stdout, _ := runLine(t, "check", "t.csv"); !strings.Contains(stdout, "name its encoding: gpfit check t.csv --encoding NAME") {
+		t.Error(stdout)
+	}
+	if code, stdout, _ := runLine(t, "check", "t.csv", "--encoding", "windows-1252"); code != 0 || stdout != "t.csv: ok: a fit reads it: gpfit fit t.csv --encoding windows-1252\n" {
+		t.Errorf("%d: %s", code, stdout)
+	}
+}

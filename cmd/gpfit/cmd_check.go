@@ -73,7 +73,8 @@ func isTable(path string) bool {
 
 // checkTable prints all faults of a table and the fit that reads it, and reports whether a fit needs no options.
 func checkTable(c *cli.Command, path string) (bool, error) {
-	o := dataset.Options{Formats: flags.Formats()}
+	o := c.Data
+	o.Formats = flags.Formats()
 	faults, options, err := dataset.Survey(path, o)
 	line := flags.Line([]string{"gpfit", "fit", path}, options)
 	var all []string
@@ -95,6 +96,8 @@ func checkTable(c *cli.Command, path string) (bool, error) {
 	}
 	text := "a fit reads it: " + line
 	switch {
+	case line == "" && strings.Contains(err.Error(), "option encoding"):
+		text = "name its encoding: gpfit check " + path + " --encoding NAME"
 	case line == "":
 		text = "no options read it: change the table"
 	case all == nil:

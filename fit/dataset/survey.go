@@ -15,7 +15,7 @@ func Survey(path string, o Options) (faults []table.Fault, options map[string]st
 		options["missing"] = "drop"
 	}
 	for name, value := range map[string]string{
-		"decimal": fixed.Text.Decimal, "thousands": fixed.Text.Thousands, "date-order": string(fixed.Columns.Order), "skip-lines": fixed.SkipLines, "target": fixed.Target,
+		"decimal": fixed.Text.Decimal, "thousands": fixed.Text.Thousands, "date-order": string(fixed.Columns.Order), "skip-lines": fixed.SkipLines, "target": fixed.Target, "encoding": fixed.Text.TextEncoding,
 	} {
 		if value != "" {
 			options[name] = value

@@ -516,6 +516,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "json": ("true or false", False),
     },
     "check": {
+        "encoding": ("text", None),
         "json": ("true or false", False),
         "quiet": ("true or false", False),
     },
@@ -1375,7 +1376,7 @@ class InspectOptions(TypedDict, total=False):
 class CheckOptions(TypedDict, total=False):
     """The options of gpfit check. docs/options.md describes them."""
 
-    pass
+    encoding: str | int | None
 
 
 class KernelCheckOptions(TypedDict, total=False):
