@@ -113,9 +113,12 @@ func (m *Model) Validate() error {
 	return m.inputs().validate()
 }
 
-// validate checks that the columns are there.
+// validate checks that the columns are there, each once.
 func (in inputs) validate() error {
-	for _, c := range in.columns {
+	for i, c := range in.columns {
+		if slices.Contains(in.columns[:i], c) {
+			return fmt.Errorf("column %d twice", c)
+		}
 		if c < 0 || c >= in.features {
 			return fmt.Errorf("column %d of %d features", c, in.features)
 		}

@@ -54,6 +54,9 @@ type Regression struct {
 	Intercept *float64           `json:"intercept,omitempty"`
 	// Model is the function of scaled columns in use.
 	Model *baseline.Stored `json:"model"`
+	// Seal is a SHA-256 of what all other members mean. Whoever edits a text and makes the checksum right leaves it as it was. Files of
+	// older programs have none.
+	Seal string `json:"seal,omitempty"`
 
 	model baseline.Model
 }
@@ -142,10 +145,14 @@ const checksum = ",\n \"sha256\": \""
 
 // Write writes the file.
 func (f *Regression) Write(w io.Writer) error {
-	text, err := json.MarshalIndent(f, "", " ")
+	sealed := *f
+	sealed.Seal = ""
+	text, err := json.Marshal(&sealed)
 	if err != nil {
 		return err
 	}
+	sealed.Seal = seal(text)
+	text, _ = json.MarshalIndent(&sealed, "", " ") // as before
 	body := bytes.TrimSuffix(text, []byte("\n}"))
 	sum := sha256.Sum256(body)
 	_, err = fmt.Fprintf(w, "%s%s%s\"\n}\n", body, checksum, hex.EncodeToString(sum[:]))
@@ -155,6 +162,18 @@ func (f *Regression) Write(w io.Writer) error {
 // Save writes the file at path, whole or not at all. Only if replace is true, it replaces an existing file.
 func (f *Regression) Save(ctx context.Context, path string, replace bool) error {
 	return atomicfile.Writer(replace)(ctx, path, f.Write)
+}
+
+// seal returns the seal of a file's text, which is JSON. How it is laid out makes no difference.
+func seal(text []byte) string {
+	var v map[string]any
+	d, sum := json.NewDecoder(bytes.NewReader(text)), sha256.New()
+	d.UseNumber()
+	_ = d.Decode(&v)
+	delete(v, "seal")
+	delete(v, "sha256")
+	_ = json.NewEncoder(sum).Encode(v)
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // most bounds the bytes of a file.
@@ -201,6 +220,9 @@ func parse(text []byte) (*Regression, string, error) {
 	f := &Regression{}
 	if err := json.Unmarshal(text, f); err != nil {
 		return nil, "", fmt.Errorf("the model cannot be read: %w", err)
+	}
+	if f.Seal != "" && f.Seal != seal(text) { // an older gpfit wrote none
+		return nil, "", fmt.Errorf("the contents were changed after the file was written; take another copy, or fit again")
 	}
 	return f, want, f.complete()
 }

@@ -2,7 +2,10 @@ package companion_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -173,6 +176,36 @@ func TestFactors(t *testing.T) {
 		p := testcheck.Get(f.Predict(slices.Repeat([]float64{0.5}, len(f.FeatureNames)), 1))(t)
 		if p.Mean[0] != want[0] || p.Std[0] != want[1] {
 			t.Errorf("%s: %v ± %v, want %v", name, p.Mean, p.Std, want)
+		}
+	}
+}
+
+// TestSeal changes a number of a file and makes the checksum right. The seal shows it; another layout it does not mind, and a file
+// of an older program has none.
+func TestSeal(t *testing.T) {
+	f, _ := fitted(t, baseline.Ridge{}, 40, 3)
+	path := filepath.Join(t.TempDir(), "m.json")
+	testcheck.Do(t, f.Save(t.Context(), path, true))
+	whole := testcheck.Get(os.ReadFile(path))(t)
+	body, _, _ := bytes.Cut(whole, []byte(",\n \"sha256\""))
+	for name, c := range map[string]struct {
+		edit func(v map[string]any)
+		well bool
+	}{
+		"another layout":   {func(map[string]any) {}, true},
+		"another number":   {func(v map[string]any) { v["n"] = 41 }, false},
+		"another name":     {func(v map[string]any) { v["target_name"] = "z" }, false},
+		"an older program": {func(v map[string]any) { delete(v, "seal") }, true},
+	} {
+		var v map[string]any
+		d := json.NewDecoder(bytes.NewReader(append(slices.Clone(body), '}')))
+		d.UseNumber()
+		testcheck.Do(t, d.Decode(&v))
+		c.edit(v)
+		text := bytes.TrimSuffix(testcheck.Get(json.Marshal(v))(t), []byte("}"))
+		testcheck.Do(t, os.WriteFile(path, fmt.Appendf(slices.Clone(text), ",\n \"sha256\": \"%x\"\n}\n", sha256.Sum256(text)), 0o600))
+		if _, _, err := companion.Load(path); (err == nil) != c.well {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

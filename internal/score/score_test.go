@@ -147,6 +147,9 @@ func TestTransformed(t *testing.T) {
 // TestTally compares with numbers worked out by hand.
 func TestTally(t *testing.T) {
 	var s Tally
+	if none := s.Coverage(0); none == none {
+		t.Errorf("coverage of nothing: %v", none)
+	}
 	s.Add(3, 1, true, false)
 	s.Add(-4, 2, true, true)
 	if s.N != 2 || s.RMSE() != math.Sqrt(12.5) || s.MAE() != 3.5 || s.NLPD() != 1.5 || s.Coverage(0) != 1 || s.Coverage(1) != 0.5 {

@@ -42,8 +42,13 @@ func (s *Tally) MAE() float64 { return s.absolute / float64(s.N) }
 // NLPD returns the mean negative log predictive density of an observation.
 func (s *Tally) NLPD() float64 { return s.nlpd / float64(s.N) }
 
-// Coverage returns the share of observations in interval k.
-func (s *Tally) Coverage(k int) float64 { return float64(s.inside[k]) / float64(s.N) }
+// Coverage returns the share of observations in interval k, NaN of none.
+func (s *Tally) Coverage(k int) float64 {
+	if s.N == 0 {
+		return math.NaN()
+	}
+	return float64(s.inside[k]) / float64(s.N)
+}
 
 // Mean returns the mean of values, NaN of none.
 func Mean(values []float64) float64 {

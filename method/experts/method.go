@@ -82,6 +82,9 @@ func Read(s device.State) (*Partition, error) {
 		}
 		return nil, &StateError{err}
 	}
+	if len(p.Centres) == 0 || len(p.Sizes) != len(p.Centres) { // before anything takes the largest
+		return nil, &StateError{fmt.Errorf("%d experts with %d sizes", len(p.Centres), len(p.Sizes))}
+	}
 	return p, nil
 }
 
