@@ -12,9 +12,6 @@ type points struct {
 	other          bool   // another number shows that it is the decimal point
 }
 
-// fewestGroups is how many numbers must look as if they had a point between thousands. Eighths do, too.
-const fewestGroups = 3
-
 // look looks at a number.
 func (p *points) look(cell []byte) {
 	digits := bytes.TrimLeft(cell, "+-")
@@ -33,11 +30,11 @@ func (p *points) look(cell []byte) {
 	}
 }
 
-// warnOfPoints warns at the end of columns in which a number has either three digits behind its point, or three and no point: a
-// writer of decimals gives all numbers a point, or leaves out zeros at their ends.
+// warnOfPoints warns at the end of columns in which a number has either three digits behind its point, or three and no point. A
+// writer of decimals gives all numbers a point, or leaves out zeros at their ends. Two such numbers may be eighths.
 func (in *rows) warnOfPoints() {
 	for c, p := range in.points {
-		if !p.other && p.groups >= fewestGroups && p.whole != "" {
+		if !p.other && p.groups > 2 && p.whole != "" {
 			in.warn = append(in.warn, fmt.Sprintf("column %s has numbers such as %s and %s, read with a decimal point: if the point separates thousands, give option thousands .", quote(in.names[c]), p.grouped, p.whole))
 		}
 	}

@@ -74,7 +74,7 @@ func SetAside(path string) error {
 // of the run, or wait for ever. So all files of a run are opened by openFile, and what is none is set aside.
 
 // openFile opens a file below the folder dir of a run. It follows no link out of dir, and what is no regular file is an
-// [*Error] that wraps [errNoFile].
+// [*Error].
 func openFile(dir, path string, flag int) (*os.File, error) {
 	f, err := userfile.Within(dir, path, flag)
 	return f, noFile(path, err)
@@ -83,7 +83,7 @@ func openFile(dir, path string, flag int) (*os.File, error) {
 // noFile makes an error about what is no file an [*Error].
 func noFile(path string, err error) error {
 	if e, is := errors.AsType[*userfile.KindError](err); is {
-		return &Error{Path: path, Msg: e.Error(), Err: errNoFile}
+		return &Error{Path: path, Msg: e.Error(), Err: err}
 	}
 	return err
 }
@@ -103,9 +103,6 @@ func readFile(dir, name string) ([]byte, error) {
 
 // mostText bounds a file of a run that is read as a whole, in bytes.
 const mostText = 1 << 30
-
-// errNoFile says that there is something else in place of a file.
-var errNoFile = errors.New("no file")
 
 // OpenLog opens the log of a job to append to it.
 func (r *Run) OpenLog(id string) (*os.File, error) {
@@ -136,7 +133,7 @@ func setAsideOthers(dir string) error {
 	for _, name := range append(slices.Clone(folders), "slurm") {
 		path := filepath.Join(dir, name)
 		if info, err := os.Lstat(path); err == nil && !info.IsDir() {
-			return &Error{Path: path, Msg: "is " + userfile.Kind(info) + ", and a run is one folder without links: put the folder itself there, or remove it", Err: errNoFile}
+			return &Error{Path: path, Msg: "is " + userfile.Kind(info) + ", and a run is one folder without links: put the folder itself there, or remove it"}
 		}
 	}
 	for _, name := range append([]string{"lock", "spec.yaml", "report.html"}, manifests...) {

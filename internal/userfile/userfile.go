@@ -16,15 +16,11 @@ type KindError struct{ Kind string }
 func (e *KindError) Error() string { return "is " + e.Kind + ", and no file" }
 
 // Check returns a [*KindError] with its path if there is something at path that is no file, such as a link or a pipe.
-func Check(path string) error {
-	if info, err := os.Lstat(path); err == nil {
-		return regular(path, info)
-	}
-	return nil
-}
+func Check(path string) error { return regular(path, os.Lstat) }
 
-func regular(path string, info os.FileInfo) error {
-	if !info.Mode().IsRegular() {
+// regular returns a [*KindError] unless what look says of a path is a file, or an error.
+func regular(path string, look func(string) (os.FileInfo, error)) error {
+	if info, err := look(path); err == nil && !info.Mode().IsRegular() {
 		return &os.PathError{Op: "open", Path: path, Err: &KindError{Kind(info)}}
 	}
 	return nil
@@ -47,16 +43,14 @@ func Kind(info os.FileInfo) string {
 	return "a device"
 }
 
-// Stream opens a file to read it once, from its beginning to its end. It may be a pipe, whose writer Stream waits for.
+// Stream opens a file to read it once. It may be a pipe, whose writer Stream waits for.
 func Stream(path string) (*os.File, error) { return os.Open(path) }
 
 // Open opens a file with the flags of [os.OpenFile]. What is no file is a [*KindError]: Open waits for no writer of
 // a pipe, and opens no device.
 func Open(path string, flag int) (*os.File, error) {
-	if info, err := os.Stat(path); err == nil {
-		if err := regular(path, info); err != nil {
-			return nil, err
-		}
+	if err := regular(path, os.Stat); err != nil {
+		return nil, err
 	}
 	return still(os.OpenFile(path, flag|syscall.O_NONBLOCK, 0o644))
 }
@@ -80,15 +74,12 @@ func Within(dir, path string, flag int) (*os.File, error) {
 
 // still returns an open file if it is one: another program may have put a pipe there since.
 func still(f *os.File, err error) (*os.File, error) {
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
 	if err == nil {
-		err = regular(f.Name(), info)
+		if err = regular(f.Name(), func(string) (os.FileInfo, error) { return f.Stat() }); err != nil {
+			f.Close()
+		}
 	}
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
 	return f, nil

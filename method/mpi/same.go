@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
@@ -13,10 +12,10 @@ import (
 	"gpfit/internal/userfile"
 )
 
-// What the other ranks have of the command, the variables and the files counts for nothing: rank 0 reads them. Where
-// they differ, somebody has started the ranks with another intention, which must not be lost in silence.
+// written are the options with paths of files that a command writes. Copies of earlier results may differ.
+var written = []string{"--out", "--checkpoint", "--plot"}
 
-// facts returns what all ranks should have in common, by what it is.
+// facts returns what all ranks should have in common, by what it is: rank 0 alone reads its command, variables and files.
 func facts() map[string]string {
 	out := map[string]string{"the command line": strings.Join(os.Args[1:], " ")}
 	for _, v := range os.Environ() {
@@ -31,13 +30,10 @@ func facts() map[string]string {
 		if !assigned {
 			name, path = os.Args[i], a
 		}
-		if slices.Contains(written, name) {
-			continue
-		}
 		if f, err := userfile.Open(path, os.O_RDONLY); err == nil {
 			sum := sha256.New()
-			if _, err := io.Copy(sum, f); err == nil {
-				out["the file "+path] = "SHA-256 " + hex.EncodeToString(sum.Sum(nil))
+			if _, err := io.Copy(sum, f); err == nil && !slices.Contains(written, name) {
+				out["the file "+path] = fmt.Sprintf("SHA-256 %x", sum.Sum(nil))
 			}
 			f.Close()
 		}
@@ -45,18 +41,14 @@ func facts() map[string]string {
 	return out
 }
 
-// written are the options with paths of files that a command writes. Copies of earlier results may differ.
-var written = []string{"--out", "--checkpoint", "--plot"}
-
-// compare returns an error if a rank has something else than rank 0. What a rank lacks is no difference: a launcher need
-// not pass variables on to other machines, and these need not see the files.
+// compare returns an error if a rank has something else than rank 0. A file or variable that a rank lacks is no difference: a
+// launcher need not pass variables on to other machines, and these need not see the files.
 func compare(first, own map[string]string) error {
 	for _, what := range slices.Sorted(maps.Keys(own)) {
 		want, there := first[what]
-		if file := strings.HasPrefix(what, "the file "); own[what] == want || file && !there {
-			continue
+		if own[what] != want && (there || !strings.HasPrefix(what, "the file ")) {
+			return fmt.Errorf("%s is not that of rank 0, whose input alone counts: %.300q, on rank 0 %.300q: start all ranks with the same command, variables and files", what, own[what], want)
 		}
-		return fmt.Errorf("%s is not that of rank 0, whose input alone counts: %.300q, on rank 0 %.300q: start all ranks with the same command, variables and files", what, own[what], want)
 	}
 	return nil
 }
