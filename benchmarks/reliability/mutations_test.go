@@ -196,7 +196,7 @@ const (
 	mostMB  = 100
 )
 
-// end runs a command in a folder. Memory is what it takes above the program itself.
+// end runs a command in a folder. Its memory is the largest.
 func end(folder, program, line string, stdin []byte) ending {
 	ctx, stop := context.WithTimeout(context.Background(), 2*longest)
 	defer stop()

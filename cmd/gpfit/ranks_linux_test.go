@@ -232,8 +232,8 @@ func TestRanksDiffer(t *testing.T) {
 		folder, variable, kernel, says string
 	}{
 		{"same", "GPFIT_MPI_BLOCK=100", "rbf", ""}, {"none", "GPFIT_MPI_BLOCK=100", "rbf", ""},
-		{"other", "A=1", "rbf", "rank 1: the file t.csv is not that of rank 0"}, {"same", "A=1", "matern32", "rank 1: the command line is not that of rank 0"},
-		{"same", "GPFIT_MAX_EVALS=3", "rbf", "rank 1: the variable GPFIT_MAX_EVALS is not that of rank 0"},
+		{"other", "A=1", "rbf", "rank 1: the file t.csv differs from rank 0"}, {"same", "A=1", "matern32", "rank 1: the command line differs from rank 0"},
+		{"same", "GPFIT_MAX_EVALS=3", "rbf", "rank 1: the variable GPFIT_MAX_EVALS differs from rank 0"},
 	} {
 		args := append([]string{"--wdir", filepath.Join(dir, "0")}, append([]string{"gpfit"}, fit...)...)
 		args = append(args, ":", "-n", "1", "--wdir", filepath.Join(dir, one.folder), "env", one.variable, "gpfit")

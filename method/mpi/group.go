@@ -87,7 +87,7 @@ type call struct {
 	// Shape and Engine come from the variables of rank 0: a launcher need not pass variables on to other machines.
 	Shape  part.Shape
 	Engine string
-	// Facts are what rank 0 has of the facts of all ranks.
+	// Facts are the facts of rank 0.
 	Facts map[string]string
 	// With is the matrix to solve with.
 	With part.Operation

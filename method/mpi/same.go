@@ -47,7 +47,7 @@ func compare(first, own map[string]string) error {
 	for _, what := range slices.Sorted(maps.Keys(own)) {
 		want, there := first[what]
 		if own[what] != want && (there || !strings.HasPrefix(what, "the file ")) {
-			return fmt.Errorf("%s is not that of rank 0, whose input alone counts: %.300q, on rank 0 %.300q: start all ranks with the same command, variables and files", what, own[what], want)
+			return fmt.Errorf("%s differs from rank 0, whose input alone counts: %.300q, on rank 0 %.300q: start all ranks with the same command, variables and files", what, own[what], want)
 		}
 	}
 	return nil

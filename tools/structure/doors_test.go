@@ -57,7 +57,7 @@ func opens(fset *token.FileSet, file *ast.File) (places []string) {
 	return places
 }
 
-// TestDoors: the program opens files in the rooms alone. A new door goes through one of them, or gets a reason above.
+// TestDoors: the program opens files in the rooms alone. A new door uses one of them, or gets a reason above.
 func TestDoors(t *testing.T) {
 	watchTree(t)
 	pkgs := testcheck.Get(describe(root))(t)
