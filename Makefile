@@ -154,8 +154,8 @@ reliability-input:
 
 # make reliability runs these parts, two at a time, within an hour on two cores and prints a
 # table of their results and seconds. docs/reliability.md describes each part and its figures.
-RELIABILITY ?= memory soak repair orphans supply fuzz-halfminute faults clock numerics crashes input determinism
-.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-faults reliability-orphans reliability-repair reliability-memory reliability-clock reliability-fuzz-halfminute
+RELIABILITY ?= memory mutations soak repair orphans supply fuzz-halfminute faults clock numerics crashes input determinism
+.PHONY: reliability reliability-mutations reliability-numerics reliability-determinism reliability-crashes reliability-faults reliability-orphans reliability-repair reliability-memory reliability-clock reliability-fuzz-halfminute
 
 reliability:
 	@benchmarks/reliability/parts.sh $(RELIABILITY)
@@ -176,6 +176,9 @@ reliability-orphans:
 reliability-repair:
 	GPFIT_LONG=1 $(GO) test -count=1 -v -timeout 60m -run 'TestEdits|TestCheck$$' ./gp
 	GPFIT_LONG=1 $(GO) test -count=1 -v -timeout 60m -run 'TestDamagedRun|TestEditedModels' ./cmd/gpfit
+
+reliability-mutations:
+	GPFIT_LONG=1 $(GO) -C benchmarks test -count=1 -v -timeout 60m -run Mutations ./reliability
 
 reliability-memory:
 	GPFIT_LONG=1 $(GO) test -count=1 -v -timeout 60m -run TestMemoryPlan ./cmd/gpfit

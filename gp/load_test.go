@@ -214,8 +214,7 @@ func TestVersion3(t *testing.T) {
 	for what, change := range map[string]func(*Model){
 		"kind":     func(m *Model) { m.Encoding.Columns[0].Kind = "colour" },
 		"names":    func(m *Model) { m.FeatureNames[0] = "m" },
-		"decimals": func(m *Model) { m.Encoding.Decimal = "'" },
-		"columns":  func(m *Model) { m.Columns[0] = m.Columns[1] },
+		"decimals": func(m *Model) { m.Encoding.Decimal = "'" }, "columns": func(m *Model) { m.Columns[0] = m.Columns[1] },
 	} {
 		bad, _ := encodedModel(t)
 		change(bad)
