@@ -56,3 +56,12 @@ func TestAdviceOfTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestZeros reads a file of more zeros than a record may have. The first of them ends it.
+func TestZeros(t *testing.T) {
+	f := testcheck.Get(os.Create(filepath.Join(t.TempDir(), "t.csv")))(t)
+	testcheck.Do(t, f.Truncate(maxRecord+1), f.Close())
+	if _, err := Read(f.Name(), Options{}); err == nil || !strings.Contains(err.Error(), "zero byte") {
+		t.Error(err)
+	}
+}

@@ -150,7 +150,7 @@ func (s *scanner) readLine() ([]byte, error) {
 	line, err := s.in.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
 		s.long = s.long[:0]
-		for err == bufio.ErrBufferFull {
+		for err == bufio.ErrBufferFull && bytes.IndexByte(line, 0) < 0 { // /dev/zero has no end
 			if s.long = append(s.long, line...); len(s.long) > maxRecord {
 				return nil, s.tooLong(s.line + 1)
 			}
@@ -159,7 +159,7 @@ func (s *scanner) readLine() ([]byte, error) {
 		s.long = append(s.long, line...)
 		line = s.long
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
 		return nil, s.readError(err)
 	}
 	if len(line) == 0 {

@@ -196,6 +196,11 @@ const (
 	mostMB  = 100
 )
 
+// environment returns the variables for commands, without those that are for the campaign.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GPFIT_") })
+}
+
 // end runs a command in a folder. Its memory is the largest.
 func end(folder, program, line string, stdin []byte) ending {
 	ctx, stop := context.WithTimeout(context.Background(), 2*longest)
@@ -203,8 +208,8 @@ func end(folder, program, line string, stdin []byte) ending {
 	cmd := exec.CommandContext(ctx, program, strings.Fields(line)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Stdin = folder, &stdout, &stderr, bytes.NewReader(stdin)
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GPFIT_") }) // variables of the campaign
-	_ = cmd.Run()                                                                                            // the codes are counted
+	cmd.Env = environment()
+	_ = cmd.Run() // the codes are counted
 	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	used := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	if ctx.Err() != nil {
@@ -281,8 +286,8 @@ func subjects(t testing.TB, folder, program string) (all []subject) {
 		return bytes.Join(lines, nil), fmt.Sprintf("line %d%s", n+1, what)
 	}
 	all = append(all,
-		subject{name: "run.json", share: 14, file: "r.run/run.json", also: "r.run/run.copy.json", whole: read("r.run/run.json"), mutate: mutateSealed, commands: []string{"show r.run", "check r.run", "resume r.run --quiet", "report r.run --out -", "show r.run --json"}},
-		subject{name: "record", share: 12, file: job, whole: read(job), mutate: lastLine, commands: []string{"show r.run", "check r.run", "resume r.run --quiet", "report r.run --out -", "show r.run --json"}},
+		subject{name: "run.json", share: 14, file: "r.run/run.json", also: "r.run/run.copy.json", whole: read("r.run/run.json"), mutate: mutateSealed, commands: []string{"show r.run", "check r.run", "resume r.run --quiet", "report r.run --out -", "show r.run --format json"}},
+		subject{name: "record", share: 12, file: job, whole: read(job), mutate: lastLine, commands: []string{"show r.run", "check r.run", "resume r.run --quiet", "report r.run --out -", "show r.run --format json"}},
 		subject{name: "spec", share: 12, file: "s.yaml", whole: []byte(spec), mutate: mutate, commands: []string{"batch s.yaml --dry-run --quiet", "check s.yaml"}},
 		subject{name: "frame", share: 4, file: "frame", whole: []byte(`{"id": 1, "command": ["predict", "m.gpfit", "t.csv"], "progress": true, "cancel": false}`), stdin: true, commands: []string{"serve"}, mutate: mutateFrame},
 	)
@@ -299,7 +304,7 @@ const checkpointed = "fit big.csv --target y --features x,z --kernel rbf(ard) --
 func checkpointOf(t testing.TB, folder, program string) []byte {
 	for range 20 {
 		cmd := exec.Command(program, strings.Fields(checkpointed)...)
-		cmd.Dir = folder
+		cmd.Dir, cmd.Env = folder, environment()
 		testcheck.Do(t, cmd.Start())
 		path := filepath.Join(folder, "c.ckpt")
 		for end := time.Now().Add(500 * time.Millisecond); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
