@@ -196,7 +196,7 @@ const (
 	mostMB  = 100
 )
 
-// environment returns the variables for commands, without those that are for the campaign.
+// environment returns the variables for commands: none of gpfit, some of which are for the campaign.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GPFIT_") })
 }
