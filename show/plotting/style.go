@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"io"
 	"path/filepath"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -178,12 +179,8 @@ func shortened(style text.Style, line string, width vg.Length) string {
 		return line
 	}
 	runes := []rune(line)
-	for n := len(runes) - 1; n > 0; n-- {
-		if short := string(runes[:n]) + "…"; style.Width(short) <= width {
-			return short
-		}
-	}
-	return "…"
+	short := func(n int) string { return string(runes[:n]) + "…" }
+	return short(sort.Search(len(runes)-1, func(n int) bool { return style.Width(short(n+1)) > width })) // a name may have a million
 }
 
 // pdf is a PDF page. vgpdf writes texts in code page 1252; other texts, such as Greek, are
