@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -350,5 +351,125 @@ func TestFormatBytes(t *testing.T) {
 		if got := FormatBytes(b); got != want {
 			t.Errorf("%d: %s, want %s", b, got, want)
 		}
+	}
+}
+
+// bounded is a method with a bound that takes a share of the operations, and supports up to three columns.
+type bounded struct{ structured }
+
+func (bounded) About() About { return About{Name: "bounded", Bounded: true} }
+
+func (b bounded) Backends(devices []Device) ([]Backend, error) {
+	all, err := b.structured.Backends(devices)
+	for i := range all {
+		all[i] = boundedBackend{all[i].(structuredBackend), 0}
+	}
+	return all, err
+}
+
+type boundedBackend struct {
+	structuredBackend
+	tolerance float64
+}
+
+func (b boundedBackend) Capabilities() Capabilities {
+	c := b.Backend.Capabilities()
+	c.Method, c.Exact = "bounded", false
+	return c
+}
+
+func (b boundedBackend) For(w Workload) Backend {
+	b.tolerance = w.Tolerance
+	return b
+}
+
+func (b boundedBackend) Supports(w Workload) error {
+	if w.D > 3 {
+		return &UnsupportedError{Method: "bounded", What: "four columns"}
+	}
+	return nil
+}
+
+// small is dense where no matrix of more than 9,999 rows has room.
+type small struct{ Dense }
+
+func (s small) Backends(devices []Device) ([]Backend, error) {
+	all, err := s.Dense.Backends(devices)
+	for i := range all {
+		all[i] = smallBackend{all[i]}
+	}
+	return all, err
+}
+
+type smallBackend struct{ Backend }
+
+func (b smallBackend) Info() Info {
+	i := b.Backend.Info()
+	i.MemoryFree = 1 << 20
+	return i
+}
+
+func (b smallBackend) Plan(w Workload) Plan {
+	p := b.Backend.Plan(w)
+	if w.N > 9999 {
+		p.Needs[0].Bytes = 1 << 21
+	}
+	return p
+}
+
+// TestChooseBounded checks that a method with a bound is chosen if the exact method does not fit in memory, or takes a minute at least
+// and three times the operations; and that its backend knows the wanted bound.
+func TestChooseBounded(t *testing.T) {
+	prog := testcheck.Get(kernel.CompileText("rbf", 2))(t)
+	known := Workload{D: 2, Points: &kernel.Points{}, Program: prog, Tolerance: 0.25}
+	of := func(n int, change func(*Workload)) Workload {
+		w := known
+		w.N = n
+		change(&w)
+		return w
+	}
+	same := func(*Workload) {}
+	third := math.Cbrt(1.0/3) * 0.999
+	for _, c := range []struct {
+		w     Workload
+		share float64
+		want  string
+	}{
+		{of(4600, same), 0.1, "dense"}, // 60·4600³ operations take less than a minute at 1e11 a second
+		{of(4700, same), 0.1, "bounded"},
+		{of(4700, same), third, "bounded"},
+		{of(4700, same), 0.7, "dense"}, // 0.7³ of the operations
+		{of(10000, same), 0.9, "bounded"},
+		{of(10000, func(w *Workload) { w.D = 4 }), 0.1, "dense"},
+		{of(10000, func(w *Workload) { w.Program = nil }), 0.1, "dense"},
+		{of(10000, func(w *Workload) { w.Points = nil }), 0.1, "dense"},
+	} {
+		backends := testcheck.Get(backends(Chosen, []Method{small{}, bounded{structured{share: c.share}}}, []Device{fakeDevice{name: "cpu"}}, c.w))(t)
+		if got := backends[0].Capabilities().Method; got != c.want {
+			t.Errorf("%+v with share %v: %s, want %s", c.w, c.share, got, c.want)
+		}
+		if b, ok := backends[0].(boundedBackend); ok && b.tolerance != 0.25 {
+			t.Errorf("the tolerance is %v", b.tolerance)
+		}
+	}
+	// A job chooses again for each workload, and a named method stays.
+	b := testcheck.Get(backends(Chosen, []Method{small{}, bounded{structured{share: 0.1}}}, []Device{fakeDevice{name: "cpu"}}, of(100, same)))(t)
+	some := undecided(b, []Method{small{}, bounded{structured{share: 0.1}}}, of(100, same))
+	if got := For(some[0], of(9000, same)); got.Capabilities().Method != "bounded" || got.(boundedBackend).tolerance != 0.25 {
+		t.Errorf("of 9,000 rows: %+v", got)
+	}
+	if got := For(some[0], of(90, same)); got.Capabilities().Method != "dense" {
+		t.Errorf("of 90 rows: %+v", got)
+	}
+	// Subsets of few rows are exact even if the method was named.
+	named := testcheck.Get(backends("bounded", []Method{small{}, bounded{structured{share: 0.1}}}, []Device{fakeDevice{name: "cpu"}}, known))(t)
+	for n, want := range map[int]string{2000: DenseName, 5000: "bounded"} {
+		if got := Suiting(named[0], of(n, same)).Capabilities().Method; got != want {
+			t.Errorf("%d rows by %s, want %s", n, got, want)
+		}
+	}
+	// It is chosen where exact methods are, but only among those asked for.
+	if _, err := backends(Chosen, []Method{small{}}, []Device{fakeDevice{name: "cpu"}}, of(20000, same)); err != nil {
+		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"gpfit/internal/hostmem"
 	"gpfit/internal/suggest"
@@ -35,10 +36,18 @@ type About struct {
 	Name string
 	// Text describes the method in a few words, and Help in a help text, after its name.
 	Text, Help string
-	// Exact reports whether rounding is the only approximation. Other methods are used
+	// Exact reports whether rounding is the only approximation. Other methods that are not Bounded are used
 	// only if the user asks for them.
 	Exact bool
+	// Bounded means that the method is not exact, but bounds its error; it is chosen unasked where rules of Weigh allow.
+	Bounded bool
 }
+
+// Choosable reports whether the name [Chosen] may stand for the method.
+func (a About) Choosable() bool { return a.Exact || a.Bounded }
+
+// DefaultTolerance is the bound of the error of a value, in nats, that [Workload.Tolerance] 0 stands for.
+const DefaultTolerance = 1e-3
 
 // Backend is a method on its devices. It is safe for concurrent use.
 type Backend interface {
@@ -77,6 +86,8 @@ type Workload struct {
 	Blocks   []int
 	// Factor means that the job reads or writes the Cholesky factor ([FactorStore]).
 	Factor bool
+	// Tolerance is the wanted bound of the error of a value in nats, for methods that are not exact; 0 means their usual one.
+	Tolerance float64
 	// State belongs to a fitted model.
 	State State
 }
@@ -104,7 +115,8 @@ type Capabilities struct {
 
 // Chosen is the name that leaves the choice of the method to this package, as does the
 // empty name: the method with the fewest operations among the exact methods that fit in memory. A later
-// method of the list has to save a tenth.
+// method of the list has to save a tenth. If that does not fit or takes long, a method with a bound of its error
+// ([About.Bounded]) may stand in for it; see [Weigh].
 const Chosen = "chosen"
 
 // FindMethod returns the method called name in a list, nil for [Chosen] and for the empty
@@ -153,6 +165,9 @@ func backends(name string, methods []Method, devices []Device, w Workload) ([]Ba
 	}
 	for _, one := range Weigh(methods, devices, w) {
 		if one.Chosen {
+			for i, b := range one.Backends {
+				one.Backends[i] = For(b, w)
+			}
 			return one.Backends, nil
 		}
 		if one.Method.About().Exact {
@@ -205,10 +220,41 @@ func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
 			best, fits = i, Room(one.Backends[0], one.Plan) == nil
 		}
 	}
+	if i := instead(out, best, fits, w); i >= 0 {
+		best = i
+	}
 	if best >= 0 {
 		out[best].Chosen = true
 	}
 	return out
+}
+
+// A method with a bound stands in for the best exact method if that does not fit in memory, or takes at least cheaper times as many
+// operations, and a fit of fitValues values is not brief.
+const cheaper, fitValues = 3, 60
+
+// Brief reports whether a number of values with gradient take less than a minute at 1e11 operations in a second, about the rate
+// of two cores. No measured rate decides, so that a job does the same on all machines on which it has room.
+func (p Plan) Brief(values float64) bool { return p.FlopsGradient*values < 1e11*time.Minute.Seconds() }
+
+// instead returns the method with a bound that stands in for the best exact method, −1 for none. fits says whether that
+// has room. The points and the covariance function have to be known.
+func instead(all []Weighed, best int, fits bool, w Workload) int {
+	if w.Points == nil || w.Program == nil || w.N == 0 {
+		return -1
+	}
+	for i, one := range all {
+		if !one.Method.About().Bounded || one.Err != nil || Room(one.Backends[0], one.Plan) != nil {
+			continue
+		}
+		if best < 0 || !fits {
+			return i
+		}
+		if exact := all[best].Plan; !exact.Brief(fitValues) && exact.FlopsGradient >= cheaper*one.Plan.FlopsGradient {
+			return i
+		}
+	}
+	return -1
 }
 
 // better reports whether a method is better for a workload than the best of the methods before it; fits says

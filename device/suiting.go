@@ -1,5 +1,7 @@
 package device
 
+import "slices"
+
 // open is a backend whose method was chosen for one workload. It knows the methods among which to choose for
 // another.
 type open struct {
@@ -26,7 +28,7 @@ func (o open) For(w Workload) Backend {
 	}
 	for _, one := range Weigh(o.methods, o.Capabilities().Devices, w) {
 		if one.Chosen {
-			return one.Backends[0]
+			return For(one.Backends[0], w)
 		}
 	}
 	return o.Backend
@@ -34,7 +36,7 @@ func (o open) For(w Workload) Backend {
 
 // equal reports whether two workloads have the same points and covariance function and need the same.
 func (w Workload) equal(v Workload) bool {
-	same := w.N == v.N && w.D == v.D && w.Points == v.Points && w.NoiseByRow == v.NoiseByRow && w.Diagonal == v.Diagonal && w.Factor == v.Factor && w.State == v.State
+	same := w.N == v.N && w.D == v.D && w.Points == v.Points && w.NoiseByRow == v.NoiseByRow && w.Diagonal == v.Diagonal && w.Factor == v.Factor && w.Tolerance == v.Tolerance && w.State == v.State
 	return same && (w.Blocks == nil) == (v.Blocks == nil) && w.Program != nil && v.Program != nil && w.Program.Same(v.Program)
 }
 
@@ -48,17 +50,38 @@ func For(b Backend, w Workload) Backend {
 	return b
 }
 
+// Exactly returns the backend For a workload among the exact methods. It is nil if b did not come from a choice among
+// methods, or if no exact one has room.
+func Exactly(b Backend, w Workload) Backend {
+	o, ok := b.(open)
+	if !ok {
+		return nil
+	}
+	exact := slices.DeleteFunc(slices.Clone(o.methods), func(m Method) bool { return !m.About().Exact })
+	for _, one := range Weigh(exact, o.Capabilities().Devices, w) {
+		if one.Chosen && Room(one.Backends[0], one.Plan) == nil {
+			return one.Backends[0]
+		}
+	}
+	return nil
+}
+
 // Suiting returns the backend For a workload if it supports that, and otherwise the method [Dense] on its only
-// device: some rows of a table may lack the structure that the method of all rows needs.
+// device: some rows of a table may lack the structure that the method of all rows needs. A method that is not exact
+// is not worth it for few rows.
 func Suiting(b Backend, w Workload) Backend {
 	b = For(b, w)
-	if b.Supports(w) == nil {
+	on := b.Capabilities().Devices
+	if len(on) != 1 {
 		return b
 	}
-	if on := b.Capabilities().Devices; len(on) == 1 {
-		if d, ok := on[0].(DenseDevice); ok {
-			return Dense{}.On(d)
-		}
+	d, ok := on[0].(DenseDevice)
+	if !ok {
+		return b
+	}
+	dense := Dense{}.On(d)
+	if b.Supports(w) != nil || !b.Capabilities().Exact && dense.Supports(w) == nil && dense.Plan(w).Brief(fitValues) {
+		return dense
 	}
 	return b
 }

@@ -3,7 +3,11 @@ package testmethod
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
@@ -88,6 +92,39 @@ func TestInexactMethod(t *testing.T) {
 	for _, err := range []error{factor, diagonal, blocks, joint, residual} {
 		if unsupported, ok := errors.AsType[*device.UnsupportedError](err); !ok || unsupported.Method != "roundabout" {
 			t.Errorf("error %v, want an UnsupportedError", err)
+		}
+	}
+}
+
+// TestNearly checks the method with a bound against plain formulas: its errors are within the bound, and what Verify returns
+// leaves the exact data fit.
+func TestNearly(t *testing.T) {
+	ctx, n := context.Background(), 40
+	x := kernel.NewPoints(testcheck.Slice(n, func(i int) float64 { return 0.1 * float64(i) }), n, 1)
+	prog := testcheck.Get(kernel.CompileText("rbf", 1))(t)
+	y := testcheck.Slice(n, func(i int) float64 { return float64(i*i%7) - 3 })
+	values := func(m device.Method, tolerance float64) (logDet, fit float64, b device.Bound, v device.Verified) {
+		backends := testcheck.Get(m.Backends([]device.Device{New().(backend).on}))(t)
+		w := testcheck.Get(device.For(backends[0], device.Workload{Tolerance: tolerance}).NewWorkspace(ctx, x))(t)
+		defer w.Close()
+		testcheck.Do(t, w.Form(ctx, prog, []float64{0.5, 1}, []float64{0.1}))
+		alpha := slices.Clone(y)
+		testcheck.Do(t, w.Solve(ctx, alpha, 1))
+		logDet, _ = testcheck.Get2(w.LogDet())(t)
+		if own, ok := w.(device.Bounded); ok {
+			b = own.Bound()
+			v = testcheck.Get(own.Verify(ctx, y, alpha, 1))(t)
+		}
+		return logDet, floats.Dot(y, alpha) / 2, b, v
+	}
+	logDet, fit, _, _ := values(Method{}, 0)
+	for _, tolerance := range []float64{0, 1e-2} {
+		l, f, b, v := values(Nearly{Error: 0.01}, tolerance)
+		if off := math.Abs(l-logDet) / 2; off > b.LogDet || off < b.LogDet/100 || math.Abs(f-fit) > b.Fit || b.Tolerance != 0.01*max(tolerance, 1e-3) {
+			t.Errorf("log-determinant off by %v, data fit by %v: %+v", off, f-fit, b)
+		}
+		if rest := fit - f - v.Correction[0]; v.Rows != n || rest < -1e-10 || rest > v.Rest[0] {
+			t.Errorf("the data fit %v is off by %v after the correction: %+v", fit, rest, v)
 		}
 	}
 }

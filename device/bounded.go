@@ -1,0 +1,37 @@
+package device
+
+import "context"
+
+// Bounded is the capability of a [Workspace] of a method that computes with Σ̃ = Σ + E instead of Σ, and knows
+// how much E changes the results.
+type Bounded interface {
+	// Bound returns the bound of the value since the last Form and Solve.
+	Bound() Bound
+	// Verify computes elements of Σ again, at the parameters of the last Form, and compares them with Σ̃. For m right sides y
+	// (n×m) and their solutions alpha = Σ̃⁻¹y it also returns what E changes in yᵀΣ⁻¹y. It costs n² elements of the
+	// kernel for the rows that it takes, all or as many as a stated work allows.
+	Verify(ctx context.Context, y, alpha []float64, m int) (Verified, error)
+}
+
+// Bound is the effect of E on an evaluation. Lengths are in nats.
+type Bound struct {
+	// Tolerance is the largest element of E, relative to the largest variance of the kernel, for which the blocks were made.
+	Tolerance float64
+	// LogDet is an estimate of the error of ½log|Σ̃|: 2·tol·√(tr Σ̃⁻¹/σ²)·(amplitude), an empirical constant.
+	LogDet float64
+	// Fit is an upper limit of the error of ½yᵀΣ̃⁻¹y for the right side with the largest one: ½·tol·√n·‖Σ̃⁻¹y‖².
+	Fit float64
+	// Rank is the rank of the largest block.
+	Rank int
+}
+
+// Verified is the result of a comparison with elements of Σ.
+type Verified struct {
+	// Rows is the number of rows of Σ that were computed, at most n.
+	Rows int
+	// Miss is max|Ev| over two vectors of random signs in units of √n·tol. Above 4 a block has missed part of Σ.
+	Miss float64
+	// Correction and Rest have an element for each right side, if all rows were computed: with r = y − Σα̃, the value of
+	// ½yᵀΣ⁻¹y is ½yᵀα̃ + Correction + a rest between 0 and Rest, Correction = ½rᵀα̃ and Rest = ‖r‖²/(2σ²).
+	Correction, Rest []float64
+}
