@@ -12,9 +12,10 @@ import (
 	"gpfit/method/merged"
 	"gpfit/method/mpi"
 	"gpfit/method/tiles"
+	"gpfit/method/tree"
 )
 
 // All returns the methods, the default first.
 func All() []device.Method {
-	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method(), grid.Method(), finite.Method(), tiles.Method{}, mpi.Method{}, experts.Method{}}, testMethods...)
+	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method(), grid.Method(), finite.Method(), tiles.Method{}, mpi.Method{}, tree.Method{}, experts.Method{}}, testMethods...)
 }

@@ -2,6 +2,7 @@ package method
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 
 // Room adds to an error about memory, of a workload on a backend, what would fit and about how long it takes.
 func Room(w device.Workload, b device.Backend, err error) error {
-	texts := []string{states(w, b), inTiles(w, b)}
-	if texts[1] == "" {
+	texts := []string{states(w, b), nearly(w, b), inTiles(w, b)}
+	if texts[2] == "" {
 		texts = append(texts, inFile(w, b), onMachines(w, b))
 	}
 	for _, text := range texts {
@@ -36,6 +37,18 @@ func states(w device.Workload, b device.Backend) string {
 		if one.Err == nil && device.Room(one.Backends[0], one.Plan) == nil {
 			return fmt.Sprintf("take a kernel that needs no matrix of a series: matern12, matern32, matern52, cosine, linear, constant, and sums and products of these (with %s a value with gradient takes %s and about %s)",
 				example, device.FormatBytes(one.Plan.HostBytes()), one.Plan.GradientTime().Round(time.Millisecond))
+		}
+	}
+	return ""
+}
+
+// nearly names a method that is not exact but bounds its error, if it has room.
+func nearly(w device.Workload, b device.Backend) string {
+	bounded := slices.DeleteFunc(All(), func(m device.Method) bool { return !m.About().Bounded })
+	for _, one := range device.Weigh(bounded, b.Capabilities().Devices, w) {
+		if one.Err == nil && device.Room(one.Backends[0], one.Plan) == nil {
+			name := one.Method.About().Name
+			return fmt.Sprintf("take a method that is not exact, but bounds its error (option tolerance): option method %s needs %s%s", name, device.FormatBytes(one.Plan.HostBytes()), timeOf(one.Plan))
 		}
 	}
 	return ""

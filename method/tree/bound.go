@@ -1,0 +1,137 @@
+package tree
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"gpfit/device"
+	"gpfit/kernel"
+	"gpfit/kernel/vec"
+)
+
+// Bound implements [device.Bounded].
+func (w *engine) Bound() device.Bound {
+	b := device.Bound{Tolerance: w.tolerance / w.amplitude, Fit: w.fit}
+	b.LogDet = 2 * w.tolerance * math.Sqrt(w.trace/slices.Min(w.noise))
+	for _, t := range w.nodes {
+		b.Rank = max(b.Rank, t.m.Rows)
+	}
+	return b
+}
+
+// mostElements is the number of elements of Σ that a comparison computes, about.
+const mostElements = 4e10
+
+// verify implements [device.Bounded].
+func (w *engine) verify(ctx context.Context, y, alpha []float64, m int) (device.Verified, error) {
+	n := w.N
+	rows := w.verifiedRows()
+	signs := newMatrix(n, 2)
+	s := stream{1}
+	for i := range signs.Data {
+		signs.Data[i] = float64(2*int(s.next()>>63) - 1)
+	}
+	weights, sides := w.ordered(alpha, m), w.ordered(y, m)
+	products, err := w.products(ctx, rows, beside(signs, weights))
+	if err != nil {
+		return device.Verified{}, err
+	}
+	own := clone(signs)
+	w.multiply(w.root, own, true)
+	w.multiply(w.root, own, false)
+	out := device.Verified{Rows: len(rows)}
+	for k, i := range rows {
+		for q := range 2 {
+			out.Miss = max(out.Miss, math.Abs(products.Data[k*products.Stride+q]-own.Data[2*i+q])/(math.Sqrt(float64(n))*w.tolerance))
+		}
+	}
+	if len(rows) < n {
+		return out, nil
+	}
+	out.Correction, out.Rest = make([]float64, m), make([]float64, m)
+	for q := range m {
+		for i := range n {
+			r := sides.Data[i*m+q] - products.Data[i*products.Stride+2+q]
+			out.Correction[q] += r * weights.Data[i*m+q] / 2
+			out.Rest[q] += r * r / (2 * slices.Min(w.noise))
+		}
+	}
+	return out, nil
+}
+
+// products returns rows of Σb, from all elements of these rows.
+func (w *engine) products(ctx context.Context, rows []int, b blas64.General) (blas64.General, error) {
+	n, out := w.N, newMatrix(len(rows), b.Cols)
+	columns := make([]float64, b.Cols*n)
+	for i := range n {
+		for q, v := range row(b, i) {
+			columns[q*n+i] = v
+		}
+	}
+	const part = 32
+	spread(w.Threads, (len(rows)+part-1)/part, func(task int) {
+		values := make([]float64, n)
+		w.borrow(func(e *kernel.Evaluator) {
+			for k := task * part; k < min((task+1)*part, len(rows)) && ctx.Err() == nil; k++ {
+				i := rows[k]
+				e.Row(values, w.points, i, w.points, 0, n)
+				values[i] += w.noiseOf(i)
+				for q := range b.Cols {
+					out.Data[k*b.Cols+q] = vec.Dot(values, columns[q*n:(q+1)*n])
+				}
+			}
+		})
+	})
+	return out, ctx.Err()
+}
+
+// refine adds Σ̃⁻¹r to solutions of b for r = b − Σα̃, from all elements of Σ, and returns the bound ‖r‖²/σ² of the largest change of the
+// data fit that is left. With Σ = Σ̃ + E, α = Σ⁻¹b and α₁ = α̃ + Σ̃⁻¹r it is bᵀ(α − α₁) = −(Eα)ᵀΣ̃⁻¹r, and r = −Eα̃.
+func (w *engine) refine(ctx context.Context, b, alpha blas64.General) (bound float64, err error) {
+	rest, err := w.products(ctx, w.firstRows(w.N), alpha)
+	if err != nil {
+		return 0, err
+	}
+	sums := make([]float64, b.Cols)
+	for i := range rest.Rows {
+		own, sides := row(rest, i), row(b, i)
+		for q := range own {
+			own[q] = sides[q] - own[q]
+			sums[q] += own[q] * own[q]
+		}
+	}
+	w.solve(rest)
+	for i, v := range rest.Data {
+		alpha.Data[i] += v
+	}
+	return slices.Max(sums) / slices.Min(w.noise), nil
+}
+
+// firstRows returns the first rows.
+func (w *engine) firstRows(count int) []int {
+	rows := make([]int, count)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// verifiedRows returns the rows that a comparison takes, in the order of the tree: all, or random ones.
+func (w *engine) verifiedRows() []int {
+	rows := w.firstRows(w.N)
+	most := int(mostElements / float64(w.N))
+	if most >= w.N {
+		return rows
+	}
+	s := stream{2}
+	for k := range most {
+		j := k + s.below(w.N-k)
+		rows[k], rows[j] = rows[j], rows[k]
+	}
+	rows = rows[:most]
+	slices.Sort(rows)
+	return rows
+}

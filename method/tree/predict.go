@@ -1,0 +1,119 @@
+package tree
+
+import (
+	"context"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gpfit/device"
+	"gpfit/kernel"
+	"gpfit/kernel/vec"
+)
+
+// atOnce is the number of points that a prediction takes at a time.
+const atOnce = 128
+
+// columnsFor returns the matrix k(x_i, x*_j) for the points first to end of xs, in the order of the tree.
+func (w *engine) columnsFor(prog *kernel.Program, theta []float64, xs *kernel.Points, first, end int) blas64.General {
+	k := newMatrix(w.N, end-first)
+	strips(w.Threads, w.N, func(low, high int) {
+		e := kernel.NewEvaluator(prog)
+		e.Bind(theta)
+		for i := low; i < high; i++ {
+			e.Row(row(k, i), w.evaluation.points, i, xs, first, end)
+		}
+	})
+	return k
+}
+
+// Predict implements [hostmethod.Engine]. It computes means by all elements of the kernel.
+func (w *engine) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
+	k := len(alpha) / w.N
+	w.Begin("predict", float64(w.N)*float64(xs.N))
+	if err := w.means(ctx, prog, theta, alpha, k, xs, mean); err != nil || reduction == nil {
+		return err
+	}
+	for first := 0; first < xs.N; first += atOnce {
+		end := min(first+atOnce, xs.N)
+		b := w.columnsFor(prog, theta, xs, first, end)
+		w.whiten(w.root, b, w.Threads)
+		sums := reduction[first:end]
+		clear(sums)
+		for i := range b.Rows {
+			for j, v := range row(b, i) {
+				sums[j] += v * v
+			}
+		}
+		if err := w.Step(ctx, float64(w.N)*float64(end-first)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// means writes the means.
+func (w *engine) means(ctx context.Context, prog *kernel.Program, theta, alpha []float64, k int, xs *kernel.Points, mean []float64) error {
+	const part = 16
+	for first := 0; k > 0 && first < xs.N; first += part * w.Threads {
+		spread(w.Threads, w.Threads, func(thread int) {
+			begin := first + thread*part
+			end := min(begin+part, xs.N)
+			if begin >= end {
+				return
+			}
+			e, values := kernel.NewEvaluator(prog), make([]float64, w.N)
+			e.Bind(theta)
+			for j := begin; j < end; j++ {
+				e.Row(values, xs, j, w.Points, 0, w.N)
+				for q := range k {
+					mean[q*xs.N+j] = vec.Dot(values, alpha[q*w.N:(q+1)*w.N])
+				}
+			}
+		})
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PredictCovariance implements [device.JointCovariance].
+func (w *engine) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
+	w.Begin("predict", float64(w.N)*float64(xs.N))
+	return w.Joint(xs.N, reduction, func(rows []float64) error {
+		for first := 0; first < xs.N; first += atOnce {
+			end := min(first+atOnce, xs.N)
+			b := w.columnsFor(prog, theta, xs, first, end)
+			w.whiten(w.root, b, w.Threads)
+			for i := range b.Rows {
+				for j, v := range row(b, i) {
+					rows[(first+j)*w.N+i] = v
+				}
+			}
+			if err := w.Step(ctx, float64(w.N)*float64(end-first)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+var _ device.DerivativeProducts = (*engine)(nil)
+
+// MultiplyDerivatives implements [device.DerivativeProducts], by all elements of the kernel.
+func (w *engine) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
+	w.Begin("", 0)
+	params := prog.NumParams
+	strips(w.Threads, w.N, func(first, end int) {
+		e, slopes := kernel.NewEvaluator(prog), make([]float64, w.N*params)
+		e.Bind(theta)
+		for i := first; i < end && ctx.Err() == nil; i++ {
+			e.RowDerivatives(slopes, w.Points, i, w.Points, 0, w.N)
+			for p := range params {
+				for q := range m {
+					dst[(p*m+q)*w.N+i] = vec.Dot(slopes[p*w.N:(p+1)*w.N], vectors[q*w.N:(q+1)*w.N])
+				}
+			}
+		}
+	})
+	return ctx.Err()
+}
