@@ -17,6 +17,7 @@ import (
 	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
 	"gpfit/mean"
+	"gpfit/method"
 )
 
 // A closing is the work after tuning: the model, and then the report on it.
@@ -60,6 +61,9 @@ func grace(ctx context.Context, j *tuning.Job, d time.Duration) (late context.Co
 // settle returns an outcome with the model of the result. Its report lacks all that [Outcome.Complete] adds.
 func (c *closing) settle(ctx context.Context) (*Outcome, error) {
 	if err := c.place(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.leave("error of the method", c.approximate(c.late)); err != nil {
 		return nil, err
 	}
 	c.s.WarnGradient(c.result.Gradient)
@@ -113,6 +117,67 @@ func (c *closing) place(ctx context.Context) (err error) {
 		c.whole = n
 	}
 	return c.recall(s)
+}
+
+// A method whose error may be larger than wanted begins again at most mostTightened times, unless it is at leastElement,
+// about the rounding of an element.
+const (
+	mostTightened = 2
+	leastElement  = 1e-14
+)
+
+// approximate bounds the error of the result if the method is not exact. If the bound is larger than wanted, it evaluates the
+// result with a tenth of the tolerance, and goes back if the method cannot reach that.
+func (c *closing) approximate(ctx context.Context) error {
+	err := c.s.Approximate(ctx, c.result.X)
+	for c.cancelled == nil && err == nil {
+		a := c.s.Approximation
+		if !a.Loose() || a.Tightened == mostTightened || a.Element <= leastElement {
+			break
+		}
+		before, tighter := c.s, *c.w.Job
+		tighter.Tightened++
+		if err = c.reopen(&tighter); err == nil {
+			err = c.evaluate(ctx)
+		}
+		if err == nil {
+			err = c.s.Approximate(ctx, c.result.X)
+		}
+		if err != nil {
+			return c.goBack(before, err)
+		}
+	}
+	return err
+}
+
+// goBack continues with an earlier evaluation of the result, after an error of a better one. Unless that was a cancellation,
+// it is no error of the fit, whose report says how far the method may be off.
+func (c *closing) goBack(before *tuning.Placement, why error) error {
+	c.formed = false
+	if err := c.reopen(before.Job); err != nil {
+		return err
+	}
+	if err := c.s.Continue(before); err != nil || !problem.IsCancelled(why) {
+		return err
+	}
+	return why
+}
+
+// reopen opens another job of the same problem.
+func (c *closing) reopen(j *tuning.Job) (err error) {
+	c.result.Total.Add(c.ev.Counts())
+	c.result.FullSize.Add(c.ev.Counts())
+	warnings := slices.Clone(c.w.Warnings)
+	for _, s := range c.w.Full {
+		warnings = append(warnings, s.Warnings...)
+	}
+	tuning.Rebind(c.w, j)
+	c.w.Warnings = warnings
+	s, err := c.w.First(context.WithoutCancel(c.late))
+	if err == nil {
+		c.s, c.ev = s, descent.NewOracle(s, nil)
+	}
+	return err
 }
 
 // recall makes the best evaluation of a session the result.
@@ -242,6 +307,12 @@ var closingSteps = []closingStep{
 	{"tests of bounds", func(c *closing) bool { return len(c.result.AtBound) > 0 }, (*closing).testBounds},
 	{"", nil, (*closing).restore},
 	{"", nil, (*closing).conclude},
+	{"comparison with one process", func(c *closing) bool { return c.w.Job.Experts.Several() }, func(c *closing, ctx context.Context) (err error) {
+		if c.w.Job.Experts.Several() {
+			c.out.Report.Experts.Lost, err = lostByExperts(ctx, c.w.Job, c.w.Backends[0], c.result.X, c.out.Report.NLML, method.All())
+		}
+		return err
+	}},
 	{"relevances of the columns", func(c *closing) bool { return c.w.Job.D() > 1 }, (*closing).addRelevance},
 	{"", nil, (*closing).explain},
 	{"draws of the posterior", func(c *closing) bool { return c.w.Job.Options.Posterior != "" }, (*closing).drawPosterior},

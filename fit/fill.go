@@ -63,7 +63,7 @@ func fewLevels(s *problem.Sample) (most int) {
 
 // newReport reports the session's last evaluation.
 func newReport(s *tuning.Placement, e evaluation) summary.Report {
-	j, terms := s.Job, s.Objective.Terms()
+	j, terms := s.Job, s.Terms()
 	r := summary.Report{
 		SchemaVersion: summary.SchemaVersion, N: j.N(), D: j.D(), Kernel: j.KernelText(), Device: s.Info.Name,
 		NLML: terms.NLML(), DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jacobian: terms.Jacobian, Jitter: terms.Jitter,
@@ -71,7 +71,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		Reading:    j.Sample.Data.Reading,
 		Experts:    expertsReport(j.Prepared),
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
-		Evaluations: counts(e.all, e.fullSize), Digits: s.Digits,
+		Evaluations: counts(e.all, e.fullSize), Digits: s.Digits, Approximation: s.Approximation,
 	}
 	if method := s.Workspace.Method(); method != device.DenseName {
 		r.Method = method
@@ -240,7 +240,7 @@ func addTests(r *summary.Report, tests []*summary.TestScores) {
 // addTargets fills in the parts that depend on a target: in the report itself for one target, in a
 // part for each of several. Values in original units that all targets share stay in the report.
 func addTargets(r *summary.Report, s *tuning.Placement, z, values []float64) {
-	j, terms := s.Job, s.Objective.Terms()
+	j, terms := s.Job, s.Terms()
 	count := float64(j.Sample.T())
 	r.Mean = j.MeanText()
 	for i := range j.Sample.T() {

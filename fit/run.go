@@ -46,7 +46,13 @@ func Evaluate(ctx context.Context, j *tuning.Job, b device.Backend, inspect func
 	if err != nil {
 		return nil, err
 	}
+	if err := s.Approximate(ctx, e.z); err != nil {
+		return nil, err
+	}
 	r := newReport(s, e)
+	if advice := r.Approximation.Advice(); advice != "" {
+		r.Warnings = append(r.Warnings, advice)
+	}
 	r.Type, r.Status, r.Scores.LeaveOneOut = "nlml", "evaluated", loo
 	if r.Robust, err = robustReport(ctx, s, e.z); err != nil {
 		return nil, err

@@ -91,6 +91,9 @@ func Check(ctx context.Context, path string, divide func(device.State, *kernel.P
 	return out, c.checkSeal(info)
 }
 
+// mostMissed is how many times as large as expected the error of an element may be for which a method with a bound made its blocks.
+const mostMissed = 4
+
 // CheckWeights compares Σα with the targets, less the mean function, in some of the training rows, as [Check] does. The
 // error, a [*FileError] without a path, says where they differ by more than rounding. A model of local experts has
 // weights of each, and is not checked.
@@ -168,20 +171,24 @@ func (c *checker) weights(ctx context.Context, rows, at []int) error {
 		}
 		wanted[t], means[t] = one.Residuals(), one.Mean.size(c.x)
 	}
+	own := 0.0
+	if a := m.Approximation; a != nil { // no element of Σ is off by more
+		own = mostMissed * a.Element
+	}
 	var mutex sync.Mutex
-	worst, wrong, own, n := 0.0, error(nil), c.x.Pick(rows), len(rows)
+	worst, wrong, x, n := 0.0, error(nil), c.x.Pick(rows), len(rows)
 	err := c.eachRow(ctx, 0, len(at), func(e *kernel.Evaluator, piece []float64, k int) {
 		i, row, sums := at[k], rows[at[k]], make([]float64, len(targets))
 		for j0 := 0; j0 < n; j0 += len(piece) {
 			j1 := min(j0+len(piece), n)
-			e.Row(piece, own, i, own, j0, j1)
+			e.Row(piece, x, i, x, j0, j1)
 			for t := range targets {
 				sums[t] += floats.Dot(piece[:j1-j0], alpha[t][j0:j1])
 			}
 		}
 		for t, one := range targets {
 			off := math.Abs(sums[t] + c.noise[row%len(c.noise)]*one.Alpha[row] - wanted[t][row])
-			rounding := slack * ulp * (math.Sqrt(c.diagonal[row])*size[t] + math.Abs(wanted[t][row]) + means[t][row] + math.Abs(m.Scaling.YMean/one.Scaling.YScale))
+			rounding := slack*ulp*(math.Sqrt(c.diagonal[row])*size[t]+math.Abs(wanted[t][row])+means[t][row]+math.Abs(m.Scaling.YMean/one.Scaling.YScale)) + own*math.Sqrt(c.diagonal[row])*size[t]
 			mutex.Lock()
 			if share := off / rounding; !(share <= max(worst, 1)) {
 				worst = share

@@ -88,6 +88,9 @@ func (m *Model) HasFactor() bool { return m.factorPath != "" }
 
 // extend returns the posterior of the model with the new rows. read writes its factor; nil without.
 func (add *Addition) extend(ctx context.Context, m *Model, b device.Backend, read func(device.FactorStore) error) (*Posterior, *Extension, error) {
+	if a := m.Approximation; a != nil {
+		return nil, nil, &device.UnsupportedError{Method: a.Method, What: "an update: fit the rows together"}
+	}
 	if m.State.Method != "" {
 		return nil, nil, &device.UnsupportedError{Method: m.State.Method, What: "an update: fit the rows together"}
 	}

@@ -25,8 +25,9 @@ import (
 // that are not numbers. Version 4 adds draws of the parameters, with which predictions are
 // made. Version 5 adds local experts, version 6 had experts with parameters of their own, which this
 // package reads no more, and version 7 adds transforms of the target, and weights with draws, whose noise an older program would not divide by
-// them. Version 8 adds the share of observations that do not fit, version 9 draws of a second model, and
-// version 10 transforms of columns. A model has the oldest version that has all its parts; older programs read it.
+// them. Version 8 adds the share of observations that do not fit, version 9 draws of a second model, and version 10
+// transforms of columns and the error of a method with a bound. A model has the oldest version that has all its parts; older programs
+// read it.
 const SchemaVersion = 10
 
 // A model file is a NumPy .npz archive: an uncompressed zip file of X.npy, y.npy, alpha.npy,
@@ -98,7 +99,7 @@ func newHeader(m *Model) *fileHeader {
 		h.Experts = json.RawMessage(m.State.Text)
 	}
 	switch {
-	case m.Scaling.XTransforms != nil:
+	case m.Scaling.XTransforms != nil || m.Approximation != nil:
 		h.SchemaVersion = SchemaVersion
 	case m.Draws != nil && m.Draws.Kernel != "":
 		h.SchemaVersion = 9

@@ -51,6 +51,8 @@ type Model struct {
 	Status string `json:"status"`
 	// HeldOut describes the rows that the fit drew and held out, or is nil.
 	HeldOut *HeldOut `json:"held_out,omitempty"`
+	// Approximation is set if a method that is not exact, but bounds its error, computed the model; predictions then use it, too.
+	Approximation *Approximation `json:"approximation,omitempty"`
 	// Draws are draws of the parameters from their posterior; nil without. [NewMixture]
 	// predicts with them, and everything else with Theta.
 	Draws *Draws `json:"draws,omitempty"`
@@ -356,7 +358,11 @@ func (m *Model) Points() *kernel.Points {
 // Workload returns what decides about devices and methods for predictions with the model.
 func (m *Model) Workload() (device.Workload, error) {
 	prog, err := m.Program()
-	return device.Workload{N: m.N(), D: len(m.Columns), Points: m.Points(), Program: prog, NoiseByRow: m.TrainNoise != nil, State: m.State}, err
+	w := device.Workload{N: m.N(), D: len(m.Columns), Points: m.Points(), Program: prog, NoiseByRow: m.TrainNoise != nil, State: m.State}
+	if a := m.Approximation; a != nil {
+		w.Tolerance, w.State.Method = a.Wanted(m.T()), a.Method
+	}
+	return w, err
 }
 
 // NoiseDiagonal returns the variances that are added to the diagonal of the training

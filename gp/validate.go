@@ -70,6 +70,8 @@ func (m *Model) Validate() error {
 	switch {
 	case m.N() == 0 || d == 0 || len(m.Y)%m.T() != 0 || len(m.X) != m.N()*d || len(m.Alpha) != len(m.Y):
 		return fmt.Errorf("%d inputs, %d targets and %d weights for %d columns", len(m.X), len(m.Y), len(m.Alpha), d)
+	case m.Approximation != nil && !m.Approximation.valid():
+		return fmt.Errorf("an impossible approximation: %+v", *m.Approximation)
 	case len(m.ParameterNames) > len(m.Theta):
 		return fmt.Errorf("%d names of %d parameters", len(m.ParameterNames), len(m.Theta))
 	case len(m.Scaling.XMean) != d || len(m.Scaling.XScale) != d:

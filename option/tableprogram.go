@@ -69,7 +69,7 @@ func kernelOptions() Entries {
 			Help: "check the square matrix in a file, the values at all pairs of points"},
 		{Name: "table", Kind: File, Group: Points, Field: "Kernel.Table", Places: check, Placeholder: "FILE",
 			Help: "check the values in a file, with columns for x, x' and k(x, x')"},
-		{Name: "tolerance", Kind: Number, Group: Points, Field: "Kernel.Tolerance", Places: check, Placeholder: "SHARE", Unset: "rounding in double precision",
+		{Name: "tolerance", Kind: Number, Group: Points, Field: "Kernel.Tolerance", Places: check, NoVariable: true, Placeholder: "SHARE", Unset: "rounding in double precision",
 			Rules: []Constraint{{Needs: []string{"matrix", "table"}, Text: "option tolerance needs option matrix or option table: gpfit knows the rounding of its own values"}},
 			Help:  "relative rounding error of the values of option matrix or option table, a share of the largest",
 			check: func(value any) error {

@@ -62,7 +62,7 @@ func (r *Reader) readAll() (*Table, error) {
 			sample.settle(t)
 		}
 		if most := r.opts.MaxRows; most > 0 && t.N > most {
-			return nil, &Error{TooLarge: true, Source: r.src.begun().source, Msg: fmt.Sprintf("the table has more than %d rows: no device holds the matrix of an exact fit, which has a row and a column for each of them; take a random subsample (--subsample), or divide the rows among local experts (gpfit fit --experts kmeans:K)", most)}
+			return nil, &Error{TooLarge: true, Source: r.src.begun().source, Msg: fmt.Sprintf("the table has more than %d rows: no device holds the matrix of an exact fit, which has a row and a column for each of them; of one to three columns, take --method tree, which bounds its error; otherwise take a random subsample (--subsample), or divide the rows among local experts (gpfit fit --experts kmeans:K)", most)}
 		}
 	}
 	if t.N == 0 {

@@ -95,6 +95,8 @@ type Options struct {
 	RequirePSD *bool `yaml:"require_psd,omitempty" json:"require_psd,omitempty"`
 	// MaxJitter: largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added.
 	MaxJitter *float64 `yaml:"max_jitter,omitempty" json:"max_jitter,omitempty"`
+	// Tolerance: wanted bound of the error of the NLML by option method tree, which gpfit also takes by itself for large tables of few columns; exact methods have no such error.
+	Tolerance *float64 `yaml:"tolerance,omitempty" json:"tolerance,omitempty"`
 	// Restarts: number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. 0 means 20 for fewer than 300 rows and at most 30 free parameters. From 60 rows on, twice as many begin on half of the rows or fewer, and the best go on over all rows; with option coarse off, each start runs to its end over all rows.
 	Restarts *int `yaml:"restarts,omitempty" json:"restarts,omitempty"`
 	// MaxEvals: largest number of evaluations in each descent.
@@ -109,7 +111,7 @@ type Options struct {
 	SaveFactor *bool `yaml:"save_factor,omitempty" json:"save_factor,omitempty"`
 	// Device: where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them.
 	Device *string `yaml:"device,omitempty" json:"device,omitempty"`
-	// Method: how to compute: chosen, the exact method with the fewest operations that fits in memory; dense, a Cholesky factorization of the n×n matrix; merged, which counts rows of equal inputs once and has the same results; markov, a filter over the rows in order for kernels of one column; grid, an eigenproblem for each factor of a product if the rows are a full grid; finite, a regression on the features of kernels that have few; tiles, half of the matrix in tiles over the memory of the host and of several cards, where the whole does not fit; mpi, one factorization over the processes that mpirun or srun has started; or experts, the method of local experts. 'gpfit devices' lists the methods.
+	// Method: how to compute: chosen, the exact method with the fewest operations that fits in memory; dense, a Cholesky factorization of the n×n matrix; merged, which counts rows of equal inputs once and has the same results; markov, a filter over the rows in order for kernels of one column; grid, an eigenproblem for each factor of a product if the rows are a full grid; finite, a regression on the features of kernels that have few; tiles, half of the matrix in tiles over the memory of the host and of several cards, where the whole does not fit; mpi, one factorization over the processes that mpirun or srun has started; tree, a tree of blocks of low rank for one to three columns, within a bound; or experts, the method of local experts. 'gpfit devices' lists the methods.
 	Method *string `yaml:"method,omitempty" json:"method,omitempty"`
 	// Fallback: device to continue on if option device names one that is not available, is lost or is too small.
 	Fallback *string `yaml:"fallback,omitempty" json:"fallback,omitempty"`

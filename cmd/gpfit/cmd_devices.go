@@ -36,7 +36,9 @@ type deviceView struct {
 type methodView struct {
 	Name  string `json:"name"`
 	Exact bool   `json:"exact"`
-	About string `json:"about"`
+	// Bounded says that the method is not exact, but bounds its error.
+	Bounded bool   `json:"bounded,omitempty"`
+	About   string `json:"about"`
 	// Detail says what the method finds on this machine, if it needs more than the program.
 	Detail string `json:"detail,omitempty"`
 }
@@ -51,7 +53,7 @@ func runDevices(c *cli.Command) error {
 	}
 	for _, m := range gpfit.Methods() {
 		about := m.About()
-		one := methodView{Name: about.Name, Exact: about.Exact, About: about.Text}
+		one := methodView{Name: about.Name, Exact: about.Exact, Bounded: about.Bounded, About: about.Text}
 		if about.Name == mpi.Name {
 			one.Detail = mpi.Describe()
 		}

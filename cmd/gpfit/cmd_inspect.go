@@ -63,6 +63,8 @@ type modelView struct {
 	NLML       float64              `json:"nlml"`
 	Status     string               `json:"status"`
 	Fit        *summary.ModelRecord `json:"fit,omitempty"`
+	// Approximation says how far a method may be off that is not exact.
+	Approximation *gp.Approximation `json:"approximation,omitempty"`
 
 	// Names are the names of the parameters in order.
 	Names []string `json:"-"`
@@ -83,7 +85,7 @@ func inspectModel(path string) (cli.Reported, error) {
 	v := &modelView{
 		fileView: newFileView("model", path, info.Bytes, info.SHA256, info.SchemaVersion), Factor: info.Factor,
 		N: m.N(), Features: m.FeatureNames, Used: matrixrows.Values(m.FeatureNames, m.Columns), Targets: m.TargetNames(), Kernel: m.Kernel, Mean: m.Mean.Text, Noise: m.Noise, Scaling: m.Scaling,
-		Parameters: m.Parameters(), NLML: m.NLML, Status: m.Status, Fit: record,
+		Parameters: m.Parameters(), NLML: m.NLML, Status: m.Status, Fit: record, Approximation: m.Approximation,
 	}
 	v.Names = slices.Clone(m.ParameterNames)
 	for _, name := range slices.Sorted(maps.Keys(v.Parameters)) {

@@ -36,6 +36,8 @@ type planMethod struct {
 	Device string `json:"device"`
 	Exact  bool   `json:"exact"`
 	Chosen bool   `json:"chosen"`
+	// Bound is the wanted bound of the error of the NLML, in nats, of a method that is not exact but has one.
+	Bound float64 `json:"bound,omitempty"`
 	// Bytes is the memory of a fit. Operations and Seconds are the cost of a value with gradient; Seconds is 0 if it is
 	// unknown.
 	Bytes      int64   `json:"bytes,omitempty"`
@@ -79,6 +81,9 @@ func plan(c *cli.Command, opts problem.Options, whole bool) error {
 		m := planMethod{Method: about.Name, Device: info.Name, Exact: about.Exact, Chosen: one.Chosen}
 		if asked := c.Compute.Method; asked != "" && asked != device.Chosen {
 			m.Chosen = m.Method == asked
+		}
+		if about.Bounded && one.Err == nil {
+			m.Bound = job.Tolerance()
 		}
 		if one.Plan.N > 0 {
 			one.Plan = tuning.WholePlan(job, one.Plan, info)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -38,9 +39,51 @@ func TestLongSeries(t *testing.T) {
 		}
 		testcheck.Words(t, stderr, word)
 	}
-	code, _, stderr := runLine(t, "fit", "s.csv", "--kernel", "rbf", "--device", "cpu")
-	if code != exit.Device {
-		t.Errorf("%d: %s", code, stderr)
+	testcheck.Words(t, mustLine(t, "fit", "s.csv", "--kernel", "rbf", "--dry-run"), "tree      cpu", "NLML within 0.001 nats of exact (chosen)")
+	write(t, dir, "s.csv", strings.Join(strings.SplitAfterN(table.String(), "\n", 300_002)[:300_001], "")) // dense reads no more than about 370,000
+	for _, method := range []string{"dense", "tiles"} {
+		code, _, stderr := runLine(t, "fit", "s.csv", "--kernel", "rbf", "--device", "cpu", "--method", method)
+		if code != exit.Device {
+			t.Errorf("%d: %s", code, stderr)
+		}
+		testcheck.Words(t, stderr, "or take a kernel that needs no matrix of a series: matern12", "with matern32 a value with gradient takes",
+			"or take a method that is not exact, but bounds its error (--tolerance): --method tree needs ", "for a value with gradient")
 	}
-	testcheck.Words(t, stderr, "or take a kernel that needs no matrix of a series: matern12", "with matern32 a value with gradient takes")
+}
+
+// TestBoundedChosen checks that a method with a bound is chosen for a large table of two columns, not for four, for a small table or
+// beside a structure that is cheaper.
+func TestBoundedChosen(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var large, small strings.Builder
+	for i := range 6000 {
+		x := math.Mod(float64(i)*0.6180339887, 1)
+		if i == 0 {
+			fmt.Fprintln(&large, "a,b,c,d,y")
+			fmt.Fprintln(&small, "a,b,c,d,y")
+		}
+		row := fmt.Sprintf("%.6f,%.6f,%d,%d,%.6f", x, math.Mod(float64(i)*0.7548776662, 1), i*i%13, i*i%17, math.Sin(6*x))
+		fmt.Fprintln(&large, row)
+		if i < 2000 {
+			fmt.Fprintln(&small, row)
+		}
+	}
+	write(t, dir, "large.csv", large.String())
+	write(t, dir, "small.csv", small.String())
+	for _, c := range []struct{ table, features, kernel, chosen string }{
+		{"large.csv", "a,b", "rbf(ard)", "tree"},
+		{"large.csv", "a,b", "matern52", "tree"},
+		{"large.csv", "a,b,c,d", "rbf(ard)", "dense"},
+		{"large.csv", "a", "matern32", "markov"},
+		{"small.csv", "a,b", "rbf(ard)", "dense"},
+	} {
+		out := mustLine(t, "fit", c.table, "--features", c.features, "--kernel", c.kernel, "--dry-run", "--json", "--tolerance", "0.02")
+		if !strings.Contains(out, `"method":"`+c.chosen+`","device":"cpu","exact":`+fmt.Sprint(c.chosen != "tree")+`,"chosen":true`) {
+			t.Errorf("%+v: %s", c, out)
+		}
+		if c.features == "a,b" && !strings.Contains(out, `"bound":0.02`) {
+			t.Errorf("%+v: no bound in %s", c, out)
+		}
+	}
 }

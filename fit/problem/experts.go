@@ -3,6 +3,7 @@ package problem
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"gpfit/device"
 	"gpfit/internal/textform"
@@ -20,11 +21,14 @@ func FindMethod(name string, methods []device.Method, o Options) (device.Method,
 	if err := experts.CheckMethod(name, o.Experts != ""); err != nil {
 		return nil, OptionErrorf("method", name, "%v", err)
 	}
+	if m != nil && m.About().Exact && o.Tolerance != 0 {
+		return nil, OptionErrorf("tolerance", strconv.FormatFloat(o.Tolerance, 'g', -1, 64), "the method %s is exact and has no use for it: leave out one of the two options", name)
+	}
 	return m, nil
 }
 
 // MethodsOf returns the methods of which one computes a fit: the method that was asked for, the method of
-// local experts with option experts, or all exact ones.
+// local experts with option experts, or all that may be chosen.
 func MethodsOf(asked device.Method, methods []device.Method, o Options) []device.Method {
 	switch {
 	case asked != nil:
@@ -32,7 +36,7 @@ func MethodsOf(asked device.Method, methods []device.Method, o Options) []device
 	case o.Experts != "":
 		return []device.Method{experts.Method{}}
 	}
-	return slices.DeleteFunc(slices.Clone(methods), func(m device.Method) bool { return !m.About().Exact })
+	return slices.DeleteFunc(slices.Clone(methods), func(m device.Method) bool { return !m.About().Choosable() })
 }
 
 // partition divides the rows of a sample among the experts of the options; nil without

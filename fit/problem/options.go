@@ -138,6 +138,9 @@ type Options struct {
 	// MaxJitter is the largest variance that gpfit may add to the diagonal if the
 	// covariance is not positive definite; 0 allows none.
 	MaxJitter float64
+	// Tolerance is the wanted bound of the error of the NLML, in nats, if the method is tree, which is not exact but bounds
+	// its error; 0 means [device.DefaultTolerance].
+	Tolerance float64 `hash:"omitzero"`
 	// Checkpoint, if not empty, is a file that records every evaluation. After a cancellation, a
 	// crash or a lost device, the same fit with the same file continues where it ended and finds
 	// the same bits. A file of other data or options is an [*OptionError], a damaged one a

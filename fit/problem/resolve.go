@@ -106,6 +106,7 @@ func (o *resolved) readWords() (err error) {
 		{s.Coarse != "" && !slices.Contains(hyperopt.Coarses(), s.Coarse), "coarse", string(s.Coarse), "must be auto, on, off or check"},
 		{s.Restarts < 0 || s.Restarts > hyperopt.MaxRestarts, "restarts", number(s.Restarts), fmt.Sprintf("must be from 0 to %d", hyperopt.MaxRestarts)},
 		{NotFinite(s.ToleranceNats), "tolerance-nats", strconv.FormatFloat(s.ToleranceNats, 'g', -1, 64), "must be a finite number"},
+		{o.Tolerance < 0 || NotFinite(o.Tolerance), "tolerance", strconv.FormatFloat(o.Tolerance, 'g', -1, 64), "must be a positive number"},
 		{s.MaxEvaluations < 0, "max-evals", number(s.MaxEvaluations), "must not be negative"},
 		{drawn && !slices.Contains(PosteriorMethods(), o.Posterior), "posterior", strconv.Quote(string(o.Posterior)), "must be auto, none, laplace or hmc"},
 		{drawn && o.Objective.LeavesOut(), "posterior", string(o.Posterior), "a leave-one-out score is not a likelihood; use option objective nlml"},
@@ -147,6 +148,7 @@ func (o Options) expertRefusals(malformed error) []refusal {
 		{!given && o.ExpertRows != 0, "expert-rows", rows, needs},
 		{malformed != nil, "experts", strconv.Quote(o.Experts), fmt.Sprint(malformed)},
 		{o.Combine != "" && combine != nil, "combine", "", fmt.Sprint(combine)},
+		{given && o.Tolerance != 0, "tolerance", strconv.FormatFloat(o.Tolerance, 'g', -1, 64), "local experts have no bound of their error: leave out one of the two options"},
 		{o.ExpertRows < 0, "expert-rows", rows, "must not be negative"},
 		{given && (o.Objective.LeavesFoldsOut() || o.Objective.leavesPlacesOut()), "objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo"},
 	}

@@ -125,6 +125,10 @@ var Gate = []Diagnosis{
 	{"no digit still", "less than one decimal digit is left even so", OnlyFair, func(f *Facts) []string {
 		return because(f.Digits != nil && *f.Digits < oneDigit, "less than one digit of the gradient and of the weights is right: intervals can be far too narrow")
 	}},
+	{"approximation", "a method that is not exact, tree, computed the model, and the bound of the error of the NLML is above option tolerance, or unknown", OnlyFair, func(f *Facts) []string {
+		why := f.Report.Approximation.Advice()
+		return because(why != "", "%s", why)
+	}},
 	{"bound", "a parameter is at a bound, and the objective is lower elsewhere", OnlyFair, func(f *Facts) []string {
 		return because(f.Report.LowerElsewhere != nil, "the end is no optimum: the objective is lower with another value of %s", problem.Listed(f.Report.LowerElsewhere))
 	}},

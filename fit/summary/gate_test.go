@@ -8,6 +8,7 @@ import (
 
 	"gpfit/fit/internal/sampler"
 	"gpfit/fit/problem"
+	"gpfit/gp"
 )
 
 // TestGate has facts for each diagnosis with which it holds, and neighbours of them with which it does not. A diagnosis
@@ -64,7 +65,14 @@ func TestGate(t *testing.T) {
 		"part of the rows":  {[]Facts{of(func(r *Report) { r.N, r.OfRows = 50, 100 })}, []Facts{of(func(*Report) {})}},
 		"no digit still":    {[]Facts{digits(0.9)}, []Facts{digits(1), {}}},
 		"bound":             {[]Facts{of(func(r *Report) { r.LowerElsewhere = []string{"lengthscale"} })}, []Facts{of(func(*Report) {})}},
-		"kernel":            {[]Facts{of(func(r *Report) { r.Disproved = true })}, []Facts{of(func(*Report) {})}},
+		"approximation": {
+			[]Facts{of(func(r *Report) {
+				r.Approximation = &gp.Approximation{Method: "tree", Bound: 2, Tolerance: 1, RowsVerified: 9}
+			}), of(func(r *Report) { r.Approximation = &gp.Approximation{Method: "tree", Bound: 1, Tolerance: 1} }),
+				of(func(r *Report) { r.Approximation = &gp.Approximation{Tolerance: 1, RowsVerified: 9, Missed: 5} })},
+			[]Facts{of(func(*Report) {}), of(func(r *Report) { r.Approximation = &gp.Approximation{Bound: 1, Tolerance: 1, RowsVerified: 9} })},
+		},
+		"kernel": {[]Facts{of(func(r *Report) { r.Disproved = true })}, []Facts{of(func(*Report) {})}},
 		"interpolator": {[]Facts{of(func(r *Report) {
 			r.Interpolation = &Interpolation{Degenerate: true, LeaveOneOut: &LeaveOneOutScore{RMSEStandardized: 0.2}}
 		})}, []Facts{of(func(r *Report) { r.Interpolation = &Interpolation{AtBound: true} }), of(func(*Report) {})}},

@@ -29,6 +29,8 @@ type Report struct {
 	Device string       `json:"device"`
 	// Method is the name of the method if it is not dense.
 	Method string `json:"method,omitempty"`
+	// Approximation says how far the method may be off; nil for exact methods and for local experts.
+	Approximation *gp.Approximation `json:"approximation,omitempty"`
 	// Distinct is the number of rows with different inputs if the method is merged.
 	Distinct int `json:"distinct_rows,omitempty"`
 	// Encoding says how the columns of the table were read; nil if all are numbers.
@@ -406,4 +408,13 @@ type ExpertsReport struct {
 	// Temperature belongs to the rule rbcm; Rules are scores of left-out training rows.
 	Temperature float64             `json:"temperature,omitempty"`
 	Rules       []experts.RuleScore `json:"rules,omitempty"`
+	// Lost is how much higher the NLML is than the NLML of one process of all rows with the same parameters, by a method that is not
+	// exact but bounds its error; nil if none computes it in less than a minute.
+	Lost *LostNats `json:"lost,omitempty"`
+}
+
+// LostNats is a difference of two NLML.
+type LostNats struct {
+	Nats          float64           `json:"nats"`
+	Approximation *gp.Approximation `json:"approximation"`
 }

@@ -13,12 +13,12 @@ import (
 func (s *Placement) Model(z []float64, status string) *gp.Model {
 	j, from := s.Job, s.Job.Sample
 	theta, estimated, alpha := s.Objective.Theta()
-	terms := s.Objective.Terms()
+	terms := s.Terms()
 	m := &gp.Model{
 		Kernel: j.Kernel(), Kernels: j.Options.Kernels, Columns: from.Columns, FeatureNames: from.Data.FeatureNames, Constants: from.Constants, Encoding: from.Data.Encoding, TargetName: from.Data.TargetName,
 		ParameterNames: j.Program().Names(), Theta: theta, Jitter: terms.Jitter,
 		Scaling: problem.ScalingAt(from.Scalings[0], j.Params, z), NLML: terms.NLML(), Status: status,
-		X: from.X, Y: from.Y, Alpha: alpha, Rows: from.RowNumbers(), HeldOut: j.Held,
+		X: from.X, Y: from.Y, Alpha: alpha, Rows: from.RowNumbers(), HeldOut: j.Held, Approximation: s.Approximation,
 		Mean:  gp.Mean{Text: j.Model.Mean.String(), Basis: j.Model.Basis, LeastSquares: len(j.Model.Basis) > 0 && !j.Model.MeanFree},
 		Noise: gp.Noise{Column: from.Data.NoiseColumn, WeightColumn: from.Data.WeightColumn},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/kernel"
@@ -19,6 +20,8 @@ import (
 type Job struct {
 	*problem.Prepared
 	Events problem.Events
+	// Tightened counts how often the tolerance of a method that is not exact was divided by ten.
+	Tightened int
 	// ResidualFrom is the constant of the same name; tests lower it.
 	ResidualFrom int
 	// Notice is how long a fit works on after its context was cancelled, to write a model and to score it; tests change it.
@@ -85,6 +88,7 @@ func (j *Job) workload() device.Workload {
 	w := j.Options.Objective.Workload(j.N(), j.D(), j.Sample.FoldEnds())
 	noise := j.Sample.Noise
 	w.Points, w.Program = j.Sample.Points, j.Program()
+	w.Tolerance = (&gp.Approximation{Tolerance: j.Tolerance(), Tightened: j.Tightened}).Wanted(j.Sample.T())
 	w.NoiseByRow = j.Options.Robust || len(noise.Known)+len(noise.Weights)+len(noise.Group) > 0
 	return w
 }

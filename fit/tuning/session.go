@@ -26,6 +26,8 @@ type Placement struct {
 	Workspace device.Workspace
 	Objective *graph.Objective
 	Info      device.Info
+	// from is the backend on which the session was opened.
+	from device.Backend
 	// owned is a fallback backend that the session opened itself.
 	owned    device.Backend
 	asked    int // values requested, for messages
@@ -38,6 +40,9 @@ type Placement struct {
 	// Condition is the condition number that EstimateCondition found, and Digits are the decimal digits that it leaves; nil if
 	// it found none.
 	Condition, Digits *float64
+	// Approximation says how far a method may be off that is not exact; nil for others, and before Approximate.
+	Approximation *gp.Approximation
+	correction    correction
 	// Crew, if not nil, are the sessions that share the threads of the device.
 	Crew *Crew
 	// Best is the lowest value so far; nil before the first.
@@ -65,7 +70,13 @@ func (s *Placement) attach(ctx context.Context, b device.Backend) error {
 	if j.Options.TargetTransform == transform.Auto {
 		return problem.OptionErrorf("target-transform", string(transform.Auto), "only a fit chooses it: give one of the transforms")
 	}
-	b = j.backend(b)
+	s.from = b
+	return s.on(ctx, j.backend(b))
+}
+
+// on builds workspace and objective on the backend for the job.
+func (s *Placement) on(ctx context.Context, b device.Backend) error {
+	j := s.Job
 	if err := b.Supports(j.workload()); err != nil {
 		return err
 	}
@@ -155,7 +166,7 @@ func (s *Placement) retry(ctx context.Context, z, grad []float64, f func(o *grap
 // Value implements [descent.Func].
 func (s *Placement) Value(ctx context.Context, z []float64) (float64, error) {
 	s.asked++
-	f, err := s.retry(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) { return o.Value(ctx, z) })
+	f, err := s.evaluate(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) { return o.Value(ctx, z) })
 	if err == nil && f-f == 0 && (s.Best == nil || f < s.Best.F) {
 		s.Best = &Best{Job: s.Job, Z: slices.Clone(z), F: f, kept: s.Objective.Keep(z)}
 	}
@@ -179,7 +190,7 @@ func (s *Placement) Recall(b *Best) error {
 
 // ValueGradient implements [descent.Func].
 func (s *Placement) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
-	return s.retry(ctx, z, grad, (*graph.Objective).ValueGradient)
+	return s.evaluate(ctx, z, grad, (*graph.Objective).ValueGradient)
 }
 
 // Curvature implements [descent.Curved].

@@ -160,6 +160,9 @@ func (s *source) section(context.Context) (page.Section, error) {
 		add("target transform", "", text)
 	}
 	add("training rows", "", fmt.Sprint(m.N()))
+	if m.Approximation != nil {
+		add("method", "", m.Approximation.Text())
+	}
 	add("features", "", strings.Join(m.FeatureNames, ", "))
 	if len(m.Columns) < len(m.FeatureNames) {
 		add("features in use", "", strings.Join(matrixrows.Values(m.FeatureNames, m.Columns), ", "))

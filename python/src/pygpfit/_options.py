@@ -60,6 +60,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "std_errors": ("true or false", False),
         "require_psd": ("true or false", False),
         "max_jitter": ("number", 0),
+        "tolerance": ("number", None),
         "restarts": ("whole number", 0),
         "max_evals": ("whole number", None),
         "tolerance_nats": ("number", None),
@@ -132,6 +133,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "refit": ("true or false", False),
         "require_psd": ("true or false", False),
         "max_jitter": ("number", 0),
+        "tolerance": ("number", None),
         "experts": ("text", None),
         "combine": ("word", None),
         "expert_rows": ("whole number", None),
@@ -193,6 +195,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "budget": ("whole number", None),
         "require_psd": ("true or false", False),
         "max_jitter": ("number", 0),
+        "tolerance": ("number", None),
         "restarts": ("whole number", 0),
         "max_evals": ("whole number", None),
         "tolerance_nats": ("number", None),
@@ -255,6 +258,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "score": ("word", "rmse"),
         "require_psd": ("true or false", False),
         "max_jitter": ("number", 0),
+        "tolerance": ("number", None),
         "restarts": ("whole number", 0),
         "max_evals": ("whole number", None),
         "tolerance_nats": ("number", None),
@@ -362,6 +366,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "fold_seed": ("whole number", 1),
         "require_psd": ("true or false", False),
         "max_jitter": ("number", 0),
+        "tolerance": ("number", None),
         "restarts": ("whole number", 0),
         "max_evals": ("whole number", None),
         "tolerance_nats": ("number", None),
@@ -839,7 +844,6 @@ VARIABLES = (
     "GPFIT_THOUSANDS",
     "GPFIT_THREADS",
     "GPFIT_TIE",
-    "GPFIT_TOLERANCE",
     "GPFIT_TOLERANCE_NATS",
     "GPFIT_UNCONDITIONAL",
     "GPFIT_UNSEEN",
@@ -903,6 +907,7 @@ class FitOptions(TypedDict, total=False):
     std_errors: bool | None
     require_psd: bool | None
     max_jitter: float | None
+    tolerance: float | None
     restarts: int | None
     max_evals: int | None
     tolerance_nats: float | None
@@ -976,6 +981,7 @@ class NlmlOptions(TypedDict, total=False):
     refit: bool | None
     require_psd: bool | None
     max_jitter: float | None
+    tolerance: float | None
     experts: str | int | None
     combine: Literal["rbcm", "nearest"] | None
     expert_rows: int | None
@@ -1038,6 +1044,7 @@ class SelectOptions(TypedDict, total=False):
     budget: int | None
     require_psd: bool | None
     max_jitter: float | None
+    tolerance: float | None
     restarts: int | None
     max_evals: int | None
     tolerance_nats: float | None
@@ -1101,6 +1108,7 @@ class CompareOptions(TypedDict, total=False):
     score: Literal["rmse", "nlpd"] | None
     require_psd: bool | None
     max_jitter: float | None
+    tolerance: float | None
     restarts: int | None
     max_evals: int | None
     tolerance_nats: float | None
@@ -1210,6 +1218,7 @@ class ProfileOptions(TypedDict, total=False):
     fold_seed: int | None
     require_psd: bool | None
     max_jitter: float | None
+    tolerance: float | None
     restarts: int | None
     max_evals: int | None
     tolerance_nats: float | None

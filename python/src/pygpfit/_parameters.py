@@ -158,6 +158,9 @@ class FitParameters(BaseEstimator):
     max_jitter : number, default 0
         largest variance that gpfit may add to the diagonal if the covariance is not
         positive definite; the result reports what gpfit added (scaled target²)
+    tolerance : number, default None
+        wanted bound of the error of the NLML by method tree, which gpfit also takes by
+        itself for large tables of few columns; exact methods have no such error (nats)
     restarts : whole number, default 0
         number of additional starts: combinations of noise, lengthscales and periods
         that the data suggest, then a sequence that fills the space around them; gpfit
@@ -219,8 +222,9 @@ class FitParameters(BaseEstimator):
         of a product if the rows are a full grid; finite, a regression on the features
         of kernels that have few; tiles, half of the matrix in tiles over the memory of
         the host and of several cards, where the whole does not fit; mpi, one
-        factorization over the processes that mpirun or srun has started; or experts,
-        the method of local experts. 'gpfit devices' lists the methods
+        factorization over the processes that mpirun or srun has started; tree, a tree
+        of blocks of low rank for one to three columns, within a bound; or experts, the
+        method of local experts. 'gpfit devices' lists the methods
     fallback : text, default None
         device to continue on if device names one that is not available, is lost or is
         too small
@@ -280,6 +284,7 @@ class FitParameters(BaseEstimator):
         std_errors: bool | None = False,
         require_psd: bool | None = False,
         max_jitter: float | None = 0,
+        tolerance: float | None = None,
         restarts: int | None = 0,
         max_evals: int | None = None,
         tolerance_nats: float | None = None,
@@ -346,6 +351,7 @@ class FitParameters(BaseEstimator):
         self.std_errors = std_errors
         self.require_psd = require_psd
         self.max_jitter = max_jitter
+        self.tolerance = tolerance
         self.restarts = restarts
         self.max_evals = max_evals
         self.tolerance_nats = tolerance_nats

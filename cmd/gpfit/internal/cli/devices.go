@@ -172,6 +172,9 @@ func prepared[P io.Closer](c *Command, m *gp.Model, kind string, on func(device.
 	if err != nil {
 		return result, nil, err
 	}
+	if on := devices.Backends[0].Capabilities().Method; m.Approximation != nil && on == m.Approximation.Method {
+		c.Msg.Note("method %s", m.Approximation.Text())
+	}
 	if w.State.Method != "" {
 		w.N, w.Points = m.N(), m.Points()
 	}

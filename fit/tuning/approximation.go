@@ -1,0 +1,114 @@
+package tuning
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gpfit/device"
+	"gpfit/gp"
+	"gpfit/graph"
+)
+
+// mostMissed is the error of a product with Σ, in units of [device.Verified], above which a block has missed a part of Σ.
+const mostMissed = 4
+
+// Tolerance returns the bound that is wanted of the error of the NLML in a fit of the job.
+func (j *Job) Tolerance() float64 { return cmp.Or(j.Options.Tolerance, device.DefaultTolerance) }
+
+// evaluate is retry, and goes on with an exact method if one with a bound refuses the parameters: its ranks depend on them. The
+// job then chose the method by itself, and an exact one has room.
+func (s *Placement) evaluate(ctx context.Context, z, grad []float64, f func(o *graph.Objective, ctx context.Context, z, grad []float64) (float64, error)) (float64, error) {
+	v, err := s.retry(ctx, z, grad, f)
+	if _, bounded := s.Workspace.(device.Bounded); !bounded || !isA[*device.UnsupportedError](err) {
+		return v, err
+	}
+	exact := device.Exactly(s.from, s.Job.workload())
+	if exact == nil {
+		return v, err
+	}
+	_ = s.Workspace.Close()
+	s.Workspace = nil
+	if failed := s.on(ctx, exact); failed != nil {
+		return 0, errors.Join(err, failed)
+	}
+	warning := fmt.Sprintf("%v: gpfit continued with the method %s from evaluation %d", err, s.Workspace.Method(), s.asked)
+	s.Warnings = append(s.Warnings, warning)
+	if s.Job.Events.OnWarning != nil {
+		s.Job.Events.OnWarning(warning)
+	}
+	return s.retry(ctx, z, grad, f)
+}
+
+// correction has for each target what the check of an approximation adds to the data fit. The evaluation had the weights alpha.
+type correction struct {
+	fits, alpha []float64
+	of          *graph.Kept
+}
+
+// Approximate sets Approximation for the last evaluation, at z, if the method is not exact but bounds its error. It compares
+// with elements of Σ, and corrects the data fits of [Placement.Terms] by them.
+func (s *Placement) Approximate(ctx context.Context, z []float64) error {
+	s.Approximation, s.correction = nil, correction{}
+	ws, ok := s.Workspace.(device.Bounded)
+	if !ok {
+		return nil
+	}
+	targets := float64(s.Job.Sample.T())
+	a := &gp.Approximation{Method: s.Workspace.Method(), Tolerance: s.Job.Tolerance(), Tightened: s.Job.Tightened}
+	s.Approximation = a
+	s.correction.of = s.Objective.Keep(z)
+	if err := s.Objective.Restore(ctx); err != nil {
+		return err
+	}
+	residuals := s.Model(z, "").Residuals()
+	_, _, alpha := s.Objective.Theta()
+	if err := s.Workspace.Solve(ctx, slices.Clone(residuals), int(targets)); err != nil { // the bound is of the last one
+		return err
+	}
+	bound := ws.Bound()
+	found, err := ws.Verify(ctx, residuals, alpha, int(targets))
+	if err != nil {
+		return err
+	}
+	a.Element, a.Rank, a.RowsVerified, a.Bound = bound.Tolerance, bound.Rank, found.Rows, targets*(bound.LogDet+bound.Fit)
+	if found.Correction != nil {
+		s.correction = correction{found.Correction, alpha, s.correction.of}
+		a.Bound = targets * bound.LogDet
+		for _, rest := range found.Rest {
+			a.Bound += rest
+		}
+	}
+	if missed := found.Miss; missed-missed != 0 || a.Bound-a.Bound != 0 {
+		a.Missed, a.Bound = math.MaxFloat64, 0
+	} else if missed > mostMissed {
+		a.Missed = missed
+	}
+	return nil
+}
+
+// Continue makes the evaluation that another placement of the same problem approximated the last one.
+func (s *Placement) Continue(other *Placement) error {
+	s.Best, s.Approximation, s.correction = other.Best, other.Approximation, other.correction
+	return s.correction.of.Recall(s.Objective)
+}
+
+// Terms returns the parts of the last evaluation, corrected if the last call of Approximate was for this evaluation.
+func (s *Placement) Terms() graph.Terms {
+	t := s.Objective.Terms()
+	if s.correction.fits == nil {
+		return t
+	}
+	if _, _, alpha := s.Objective.Theta(); !slices.Equal(alpha, s.correction.alpha) {
+		return t
+	}
+	t.DataFits = slices.Clone(t.DataFits)
+	for i, v := range s.correction.fits {
+		t.DataFits[i] += v
+		t.DataFit += v
+	}
+	return t
+}

@@ -1,0 +1,67 @@
+package gp
+
+import "fmt"
+
+// Approximation says by which method, one that is not exact but bounds its error, the numbers of a model were computed, and
+// how far they may be off.
+type Approximation struct {
+	Method string `json:"method"`
+	// Bound is the bound of the error of the NLML, and Tolerance the bound that was wanted, in nats.
+	Bound     float64 `json:"bound"`
+	Tolerance float64 `json:"tolerance"`
+	// Tightened counts how often the method began again with a tenth of the tolerance to reach it.
+	Tightened int `json:"tightened,omitempty"`
+	// Element is the largest error of an element of Σ, as a share of the largest variance, and Rank the largest rank of a block.
+	Element float64 `json:"element"`
+	Rank    int     `json:"rank"`
+	// RowsVerified is how many rows of Σ were compared with exact ones; 0 if nothing was checked.
+	RowsVerified int `json:"rows_verified"`
+	// Missed is the check's largest error, in units of the error expected, if blocks have missed a part of Σ.
+	Missed float64 `json:"missed,omitempty"`
+}
+
+// valid reports whether the numbers are possible.
+func (a *Approximation) valid() bool {
+	const most = 20
+	return a.Method != "" && a.Bound >= 0 && a.Tolerance > 0 && a.Element >= 0 && a.Tightened >= 0 && a.Tightened <= most
+}
+
+// Unknown reports whether the error has no bound, because nothing was checked or the check failed.
+func (a *Approximation) Unknown() bool { return a.RowsVerified == 0 || a.Missed > 0 }
+
+// Loose reports whether the error may be larger than wanted.
+func (a *Approximation) Loose() bool { return a != nil && (a.Unknown() || !(a.Bound <= a.Tolerance)) }
+
+// Wanted returns the bound that the method was asked for last, of one of some targets: a half, since the data fit has an
+// error, too.
+func (a *Approximation) Wanted(targets int) float64 {
+	wanted := a.Tolerance / float64(2*targets)
+	for range a.Tightened {
+		wanted /= 10
+	}
+	return wanted
+}
+
+// Text describes the method and its error in a line.
+func (a *Approximation) Text() string {
+	text := a.Method + ": blocks of low rank, "
+	switch {
+	case a.Missed > 0:
+		return text + "which miss a part of the covariance, so that the error of the NLML is unknown"
+	case a.RowsVerified == 0:
+		return text + "unchecked, so that the error of the NLML is unknown"
+	}
+	return text + fmt.Sprintf("NLML within %.2g nats of exact", a.Bound)
+}
+
+// Advice says what to do about an error that may be larger than wanted, "" if it is not.
+func (a *Approximation) Advice() string {
+	const advice = "option method dense is exact, where it has room, and a smaller option tolerance makes the blocks better"
+	switch {
+	case !a.Loose():
+		return ""
+	case a.Unknown():
+		return fmt.Sprintf("nobody knows how far the method %s is off: %s", a.Method, advice)
+	}
+	return fmt.Sprintf("the NLML may be off by %.2g nats, and %g were wanted: %s", a.Bound, a.Tolerance, advice)
+}

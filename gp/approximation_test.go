@@ -1,0 +1,55 @@
+package gp
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/internal/testcheck"
+)
+
+// TestApproximationFile reads a file in the tenth schema version, refuses impossible numbers, and allows weights as large an error
+// as the elements have by which they were computed.
+func TestApproximationFile(t *testing.T) {
+	fresh := newModel(t, 12)
+	fresh.Approximation = &Approximation{Method: "tree", Bound: 7e-4, Tolerance: 1e-3, Tightened: 1, Element: 1e-7, Rank: 5, RowsVerified: 12}
+	m := loadsAs(t, "v10_tree", fresh)
+	w := testcheck.Get(m.Workload())(t)
+	if math.Abs(w.Tolerance-5e-5) > 1e-18 || w.State.Method != "tree" {
+		t.Errorf("predictions have the tolerance %v of the method %q", w.Tolerance, w.State.Method)
+	}
+	if m.Approximation.Loose() || m.Approximation.Text() != "tree: blocks of low rank, NLML within 0.0007 nats of exact" {
+		t.Errorf("%+v: %s", m.Approximation, m.Approximation.Text())
+	}
+	// Errors of all elements of up to 1e-7 of the variance v change a row by up to 1e-7·v·Σ|α|, as a change of one weight by 1e-7·Σ|α| does.
+	size := 0.0
+	for _, v := range m.Alpha {
+		size += math.Abs(v)
+	}
+	for _, share := range []float64{0.1, 100} {
+		fine := share < 1
+		m.Alpha[3] += share * 1e-7 * size
+		if err := m.CheckWeights(t.Context()); (err == nil) != fine {
+			t.Errorf("weights off by %v of the error of the elements: %v", share, err)
+		}
+	}
+	for name, change := range map[string]func(a *Approximation){
+		"method": func(a *Approximation) { a.Method = "" }, "bound": func(a *Approximation) { a.Bound = -1 }, "tolerance": func(a *Approximation) { a.Tolerance = 0 },
+		"tightened": func(a *Approximation) { a.Tightened = 1e9 }, "element": func(a *Approximation) { a.Element = -1 },
+	} {
+		broken, a := *fresh, *fresh.Approximation
+		change(&a)
+		if broken.Approximation = &a; broken.Validate() == nil {
+			t.Errorf("%s: %+v is valid", name, a)
+		}
+	}
+	var none *Approximation
+	if none.Loose() || none.Advice() != "" {
+		t.Error("an exact method may be off")
+	}
+	_, _, err := fresh.Extend(t.Context(), backend, Addition{})
+	if _, ok := errors.AsType[*device.UnsupportedError](err); !ok {
+		t.Errorf("an update: %v", err)
+	}
+}
