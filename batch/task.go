@@ -303,6 +303,14 @@ func (g *gated) For(w device.Workload) device.Backend {
 	return &gated{device.For(g.Backend, w), g.gate, g.stop}
 }
 
+// Exactly is the function [device.Exactly] for the backend behind the gate.
+func (g *gated) Exactly(w device.Workload) device.Backend {
+	if b := device.Exactly(g.Backend, w); b != nil {
+		return &gated{b, g.gate, g.stop}
+	}
+	return nil
+}
+
 // recoverTo turns a panic into an error, and keeps its stack.
 func (t *task) recoverTo(err *error) {
 	if p := recover(); p != nil {

@@ -53,10 +53,14 @@ func For(b Backend, w Workload) Backend {
 // Exactly returns the backend For a workload among the exact methods. It is nil if b did not come from a choice among
 // methods, or if no exact one has room.
 func Exactly(b Backend, w Workload) Backend {
-	o, ok := b.(open)
-	if !ok {
-		return nil
+	if o, ok := b.(interface{ Exactly(w Workload) Backend }); ok {
+		return o.Exactly(w)
 	}
+	return nil
+}
+
+// Exactly is the function [Exactly] for this backend.
+func (o open) Exactly(w Workload) Backend {
 	exact := slices.DeleteFunc(slices.Clone(o.methods), func(m Method) bool { return !m.About().Exact })
 	for _, one := range Weigh(exact, o.Capabilities().Devices, w) {
 		if one.Chosen && Room(one.Backends[0], one.Plan) == nil {

@@ -68,6 +68,15 @@ func (w *Workplace) Workers(rows int) int {
 // backend returns the backend of a worker.
 func (w *Workplace) backend(worker int) device.Backend { return w.Backends[worker%len(w.Backends)] }
 
+// suiting returns the backend of a worker for a job on some rows. Local experts are exact processes.
+func (w *Workplace) suiting(worker int, j *Job) device.Backend {
+	b := device.Suiting(w.backend(worker), j.workload())
+	if j.Experts != nil && !b.Capabilities().Exact {
+		return w.backend(worker)
+	}
+	return b
+}
+
 // Limits implements [hyperopt.Problem]. It limits the free lengthscales of single columns.
 func (w *Workplace) Limits(z []float64) []float64 {
 	w.bounded.Do(func() { w.limits = starts.Limits(w.Job.Prepared) })
@@ -129,7 +138,7 @@ func (w *Workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.
 	if !sub.Model.DeterminedBy(sub.Sample) || sub.Sample.Fold != nil && len(sub.Sample.FoldEnds()) < 2 {
 		return nil, hyperopt.ErrUndetermined
 	}
-	s, err := sub.Open(ctx, device.Suiting(w.backend(worker), sub.workload()))
+	s, err := sub.Open(ctx, w.suiting(worker, sub))
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +191,7 @@ func (w *Workplace) Reopen(ctx context.Context) (*Placement, error) {
 		return nil, nil
 	}
 	Rebind(w, best.Job)
-	s, err := best.Job.Open(ctx, device.Suiting(w.backend(0), best.Job.workload()))
+	s, err := best.Job.Open(ctx, w.suiting(0, best.Job))
 	if err != nil {
 		return nil, err
 	}
