@@ -148,7 +148,7 @@ type brittle struct{ device.Backend }
 
 func (b brittle) For(w device.Workload) device.Backend {
 	if w.Tolerance < device.DefaultTolerance/2 {
-		return refusing{b.Backend}
+		return refusing(b)
 	}
 	return device.For(b.Backend, w)
 }
