@@ -287,7 +287,7 @@ func (r *prediction) prepare() (func(), error) {
 			}
 			return r.Predict.Mixed(r.Ctx, mixture, in)
 		}
-		r.marginal = func(in dataset.Rows) ([]*gp.Prediction, error) { return mixture.Predict(r.Ctx, in.X, in.N, in.Noise) }
+		r.marginal = predictor{mixture.Predict, mixture.PredictMeans}
 		return done, nil
 	}
 	posterior, done, err := r.Condition(r.model)
@@ -298,9 +298,7 @@ func (r *prediction) prepare() (func(), error) {
 		posterior.Workspace().OnProgress(func(p device.Progress) { r.progress(p.Done / p.Total) })
 	}
 	r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) { return r.Predict.Parts(r.Ctx, posterior, in) }
-	r.marginal = func(in dataset.Rows) ([]*gp.Prediction, error) {
-		return posterior.PredictTargets(r.Ctx, in.X, in.N, in.Noise)
-	}
+	r.marginal = predictor{posterior.PredictTargets, posterior.PredictMeans}
 	return done, nil
 }
 

@@ -20,7 +20,7 @@ import (
 	"gpfit/show/plotting"
 )
 
-// The charts of an effect plot that names no columns, and the points of each.
+// The charts of an effect plot that names no columns, and the least points of a line.
 const (
 	mostEffects  = 6
 	effectPoints = 200
@@ -141,10 +141,10 @@ func (p *predictPlot) compare(row []float64) {
 	}
 }
 
-// figure returns the plot. predict predicts further rows.
-func (p *predictPlot) figure(ctx context.Context, threads int, probability float64, predict predictor) (*plotting.Figure, error) {
+// figure returns the plot, with predictions of further rows.
+func (p *predictPlot) figure(ctx context.Context, threads int, probability float64, by predictor) (*plotting.Figure, error) {
 	if p.effects() {
-		return p.effectFigure(ctx, threads, probability, predict)
+		return p.effectFigure(ctx, threads, probability, by)
 	}
 	name := p.model.FeatureNames[p.feature]
 	f := &plotting.Figure{Title: "Prediction of " + strings.Join(p.model.TargetNames(), ", ") + " along " + name}
@@ -222,10 +222,13 @@ func (p *predictPlot) layers(t int, separate bool, data *plotting.Points) []plot
 }
 
 // predictor predicts rows, with an element of the result for each target.
-type predictor func(in dataset.Rows) ([]*gp.Prediction, error)
+type predictor struct {
+	predict func(ctx context.Context, rows []float64, n int, noise gp.RowNoise) ([]*gp.Prediction, error)
+	means   func(ctx context.Context, rows []float64, n int) ([][]float64, error)
+}
 
 // effectFigure returns the effect plot: a chart for each target and chosen column.
-func (p *predictPlot) effectFigure(ctx context.Context, threads int, probability float64, predict predictor) (*plotting.Figure, error) {
+func (p *predictPlot) effectFigure(ctx context.Context, threads int, probability float64, by predictor) (*plotting.Figure, error) {
 	chosen := p.chosen
 	if chosen == nil {
 		var err error
@@ -240,13 +243,23 @@ func (p *predictPlot) effectFigure(ctx context.Context, threads int, probability
 	}
 	for i, k := range chosen {
 		c := &p.columns[k]
-		values := c.Values(effectPoints)
-		of, err := predict(effect.Along(p.model, p.columns, k, values))
+		at, err := c.Sample(p.model, effectPoints, func(values []float64) ([][]float64, error) {
+			rows := effect.Along(p.model, p.columns, k, values)
+			return by.means(ctx, rows.X, rows.N)
+		})
+		var of []*gp.Prediction
+		if err == nil {
+			rows := effect.Along(p.model, p.columns, k, at.Values)
+			of, err = by.predict(ctx, rows.X, rows.N, rows.Noise)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("effect of column %s: %w", c.Name, err)
 		}
+		if at.Why != "" {
+			return nil, exit.Usagef("--plot: %s", at.Why)
+		}
 		for t, prediction := range of {
-			f.Charts[t*len(chosen)+i] = c.Chart(values, prediction, probability, names[t])
+			f.Charts[t*len(chosen)+i] = c.Chart(at, prediction, probability, names[t])
 		}
 	}
 	return f, nil
@@ -323,7 +336,8 @@ func openSamplePlot(c *cli.Command, m *gp.Model) (*samplePlot, error) {
 
 // rows returns the values along the column and the rows of all features there.
 func (p *samplePlot) rows() (values, x []float64) {
-	values = p.columns[p.along].Values(samplePoints)
+	n, _ := p.columns[p.along].Points(p.model, samplePoints)
+	values = p.columns[p.along].Values(n)
 	return values, effect.Along(p.model, p.columns, p.along, values).X
 }
 
@@ -331,7 +345,7 @@ func (p *samplePlot) rows() (values, x []float64) {
 func (p *samplePlot) add(title string, j *gp.Joint, data *plotting.Points) error {
 	values, _ := p.rows()
 	v, n := &p.columns[p.along], len(values)
-	chart := v.Chart(values, j.Marginals(), sampleProbability, p.model.TargetName)
+	chart := v.Chart(v.Plain(values), j.Marginals(), sampleProbability, p.model.TargetName)
 	chart.Title = title
 	sampler, err := j.Sampler()
 	if err != nil {

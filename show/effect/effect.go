@@ -185,8 +185,7 @@ const recentTurns, mostAhead, recentRows = 3, 4, 100
 func (c *Variable) Recent(m *gp.Model, ahead float64) float64 {
 	times := slices.Sorted(slices.Values(m.X))
 	from := times[max(0, len(times)-recentRows)]
-	seasons, _ := m.Seasons(m.Columns[0]) // none of a kernel that this program does not know
-	for _, season := range seasons {
+	for _, season := range c.Seasons(m) {
 		if span := recentTurns * season; span <= mostAhead*ahead {
 			from = min(from, c.High-span)
 		}
@@ -235,14 +234,9 @@ func (c *Variable) Axis() plotting.Axis {
 
 // Chart draws the mean of the function along the column, with the central interval of the
 // given probability for the function without noise.
-func (c *Variable) Chart(values []float64, p *gp.Prediction, probability float64, target string) plotting.Chart {
+func (c *Variable) Chart(s *Sampling, p *gp.Prediction, probability float64, target string) plotting.Chart {
 	lower, upper := p.Function(probability)
-	band := Band(probability)
-	layers := []plotting.Layer{&plotting.Band{Name: band, X: values, Lower: lower, Upper: upper}, &plotting.Line{Name: "mean", X: values, Y: p.Mean}}
-	if c.Categories != nil {
-		layers = []plotting.Layer{&plotting.Errors{Name: band, X: values, Lower: lower, Upper: upper}, &plotting.Points{Name: "mean", X: values, Y: p.Mean}}
-	}
-	return plotting.Chart{X: c.Axis(), Y: plotting.Axis{Label: target}, Layers: layers}
+	return plotting.Chart{X: c.Axis(), Y: plotting.Axis{Label: target}, Layers: s.Layers(Band(probability), p.Mean, lower, upper)}
 }
 
 // Band returns the name of the interval in legends.

@@ -72,6 +72,15 @@ type Band struct {
 	Name            string
 	X, Lower, Upper []float64
 	Color           int
+	// Dark distinguishes a band from others behind it.
+	Dark bool
+}
+
+func (b *Band) opacity() int {
+	if b.Dark {
+		return 70
+	}
+	return 25
 }
 
 func (b *Band) extend(e *extent) error {
@@ -81,7 +90,7 @@ func (b *Band) extend(e *extent) error {
 	return e.points("band", b.Name, b.X, b.Lower, b.Upper)
 }
 
-func (b *Band) entry() entry { return entry{b.Name, area(b.Color, 25)} }
+func (b *Band) entry() entry { return entry{b.Name, area(b.Color, b.opacity())} }
 
 func (b *Band) plotters(c *chart) (out []plot.Plotter) {
 	lower, upper := slices.Clone(b.Lower), slices.Clone(b.Upper)
@@ -93,7 +102,7 @@ func (b *Band) plotters(c *chart) (out []plot.Plotter) {
 	above := c.runs(b.X, upper)
 	for i, run := range c.runs(b.X, lower) {
 		slices.Reverse(run)
-		out = append(out, area(b.Color, 25, append(above[i], run...)))
+		out = append(out, area(b.Color, b.opacity(), append(above[i], run...)))
 	}
 	return out
 }

@@ -16,11 +16,8 @@ import (
 )
 
 const (
-	// effectPoints is the number of values of a column of numbers at which its effect is
-	// computed, mostLabels the largest number of categories.
+	// effectPoints is the least number of values of a line, mostLabels the largest number of categories.
 	effectPoints, mostLabels = 61, 24
-	// A season has pointsOfTurn values, if they are no more than mostTurned.
-	pointsOfTurn, mostTurned = 8, 1200
 	// mostEffects is the number of columns with a picture, shared by several targets.
 	mostEffects = 12
 	// mostAxes is the number of columns, the most relevant ones, along which predictions are made and
@@ -31,19 +28,19 @@ const (
 // columns are the columns of the table that the model uses, most relevant first.
 type columns struct {
 	axes []axis
+	// all are the columns in the order of the table.
+	all []effect.Variable
 	// relevance lists the features in use, most relevant first.
 	relevance []summary.ColumnRelevance
-	// moved counts the axes with values and rows.
+	// moved counts the axes along which terms are predicted.
 	moved int
 }
 
-// axis is a column of the table with the values along which it varies, and rows of features
-// with these values and typical ones of the other columns.
+// axis is a column of the table, with its number among them.
 type axis struct {
 	effect.Variable
 	relevance float64
-	values    []float64
-	rows      dataset.Rows
+	number    int
 }
 
 // findColumns finds the columns of the table that the model uses.
@@ -61,31 +58,38 @@ func findColumns(ctx context.Context, s *subject) (columns, error) {
 	for _, r := range relevance {
 		byFeature[r.Index] = r.Relevance
 	}
-	// Columns have rows as long as these take no more than 32 MB, and at least the columns with a picture have some.
+	// Rows along columns take no more than 32 MB, or those of the columns with a picture.
 	const numbers = 4 << 20
-	out := columns{relevance: relevance, moved: min(len(all), mostAxes, max(mostEffects, numbers/(effectPoints*len(m.FeatureNames))))}
-	for at, k := range effect.Order(all, byFeature) {
-		a := axis{Variable: all[k], relevance: all[k].Relevance(byFeature)}
-		if at < out.moved {
-			a.values = a.Values(pointsOf(m, &a.Variable))
-			if a.Categories != nil {
-				a.values = a.values[:min(len(a.values), mostLabels)]
-			}
-			a.rows = effect.Along(m, all, k, a.values)
-		}
-		out.axes = append(out.axes, a)
+	out := columns{all: all, relevance: relevance, moved: min(len(all), mostAxes, max(mostEffects, numbers/(effectPoints*len(m.FeatureNames))))}
+	for _, k := range effect.Order(all, byFeature) {
+		out.axes = append(out.axes, axis{all[k], all[k].Relevance(byFeature), k})
 	}
 	return out, nil
 }
 
-// pointsOf returns the number of values of a column at which its effect is computed: more for the shortest season along it.
-func pointsOf(m *gp.Model, c *effect.Variable) int {
-	seasons, err := m.Seasons(c.First) // none of a kernel that this program does not know
-	if err != nil || len(seasons) == 0 {
-		return effectPoints
+// stripsNote says what an envelope is.
+const stripsNote = "Where a picture has no room for a line, a dark band is the range of the mean within each narrow strip of the picture."
+
+// rowsAlong returns rows with values of a column, and typical ones of the others.
+func (s *subject) rowsAlong(a *axis, values []float64) dataset.Rows {
+	return effect.Along(s.model, s.all, a.number, values)
+}
+
+// along predicts every target along the range of a column, with a line of some points at least.
+func (s *subject) along(ctx context.Context, a *axis, least int) (*effect.Sampling, []*gp.Prediction, error) {
+	at, err := a.Sample(s.model, least, func(values []float64) ([][]float64, error) {
+		rows := s.rowsAlong(a, values)
+		return s.Posterior.PredictMeans(ctx, rows.X, rows.N)
+	})
+	if err != nil || at.Values == nil {
+		return at, nil, err
 	}
-	points := pointsOfTurn * (c.High - c.Low) / slices.Min(seasons)
-	return int(min(max(points, effectPoints), mostTurned))
+	if a.Categories != nil {
+		at.Values = at.Values[:min(len(at.Values), mostLabels)]
+	}
+	rows := s.rowsAlong(a, at.Values)
+	predictions, err := s.Posterior.PredictTargets(ctx, rows.X, rows.N, rows.Noise)
+	return at, predictions, err
 }
 
 // findRelevance finds the relevance of the features. The record has it, unless rows were added since.
@@ -110,6 +114,9 @@ func findRelevance(ctx context.Context, s *subject) ([]summary.ColumnRelevance, 
 type curve struct {
 	ofTarget
 	along *axis
+	at    *effect.Sampling
+	// caption follows the name of the column.
+	caption string
 	*gp.Prediction
 }
 
@@ -117,7 +124,7 @@ type curve struct {
 func (c *curve) chart(label string) (chart plotting.Chart, alt string) {
 	v := c.along.Variable
 	if v.Categories != nil {
-		v.Categories = slices.Clone(v.Categories[:len(c.along.values)])
+		v.Categories = slices.Clone(v.Categories[:len(c.at.Values)])
 		for i, name := range v.Categories {
 			v.Categories[i] = shortLabel(name)
 		}
@@ -132,10 +139,10 @@ func (c *curve) chart(label string) (chart plotting.Chart, alt string) {
 		}
 	}
 	at := func(i int) string {
-		v.Typical = c.along.values[i]
+		v.Typical = c.at.Values[i]
 		return number(c.Mean[i]) + " at " + v.TypicalText()
 	}
-	return v.Chart(c.along.values, c.Prediction, 0.95, label), fmt.Sprintf("lowest %s, highest %s", at(low), at(high))
+	return v.Chart(c.at, c.Prediction, 0.95, label), fmt.Sprintf("lowest %s, highest %s", at(low), at(high))
 }
 
 // mostLabel is the number of characters of a category that fit below a picture.

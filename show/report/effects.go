@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -12,34 +13,62 @@ import (
 	"gpfit/fit/fields"
 	"gpfit/gp"
 	"gpfit/kernel"
+	"gpfit/mean"
+	"gpfit/show/effect"
 	"gpfit/show/page"
 )
 
 // effects shows the effect of each column.
 type effects struct{ *subject }
 
-// curves predicts along the most relevant columns, target by target.
-func (e *effects) curves(ctx context.Context) ([]curve, error) {
+// curves predicts along the most relevant columns, target by target. Of a time among several columns whose picture has no room for a
+// line it also predicts the last seasons. notes say which columns have no picture.
+func (e *effects) curves(ctx context.Context) (out []curve, notes []string, err error) {
 	targets := e.each()
-	axes := e.axes[:min(len(e.axes), max(1, mostEffects/len(targets)))]
-	out := make([]curve, len(targets)*len(axes))
-	for i := range axes {
-		rows := &axes[i].rows
-		predictions, err := e.Posterior.PredictTargets(ctx, rows.X, rows.N, rows.Noise)
-		if err != nil {
-			return nil, fmt.Errorf("effects of the columns: %w", err)
-		}
-		for t, p := range predictions {
-			out[t*len(axes)+i] = curve{targets[t], &axes[i], p.Between(0, rows.N)}
+	byTarget := make([][]curve, len(targets))
+	for i := range e.axes[:min(len(e.axes), max(1, mostEffects/len(targets)))] {
+		parts := []*axis{&e.axes[i]}
+		for k := 0; k < len(parts); k++ {
+			a, caption := parts[k], ""
+			at, predictions, err := e.along(ctx, a, effectPoints)
+			if err != nil {
+				return nil, nil, fmt.Errorf("effects of the columns: %w", err)
+			}
+			switch last := e.lastSeasons(a); {
+			case k == 1:
+				caption = ", the last seasons"
+			case at.Values == nil:
+				notes = append(notes, at.Why)
+			case at.Envelope() && len(e.axes) > 1 && last != nil:
+				parts = append(parts, last)
+			}
+			for t, p := range predictions {
+				byTarget[t] = append(byTarget[t], curve{targets[t], a, at, caption, p})
+			}
 		}
 	}
-	return out, nil
+	return slices.Concat(byTarget...), notes, nil
+}
+
+// lastSeasons returns a time with the last three turns of its longest season that a line can show, nil if there is none.
+func (e *effects) lastSeasons(a *axis) *axis {
+	if a.Axis().Date == nil && !a.Ascending {
+		return nil
+	}
+	for _, season := range slices.Backward(a.Seasons(e.model)) {
+		last := *a
+		last.Low = last.High - 3*season
+		if _, ok := last.Points(e.model, effectPoints); ok && last.Low > a.Low {
+			return &last
+		}
+	}
+	return nil
 }
 
 func (e *effects) section(ctx context.Context) (page.Section, error) {
 	section := page.Section{Title: "Effect of each column", Notes: []string{
 		"Each picture varies one column over its range in the training table. The others stay in the middle: numbers at their median, categories at the most common one. The band is the 95 % interval of the function, without noise. All pictures of a target have one scale, so a flat line is a column without effect. Columns that act together have effects that one such picture does not show."}}
-	curves, err := e.curves(ctx)
+	curves, notes, err := e.curves(ctx)
 	if err != nil {
 		return section, err
 	}
@@ -47,11 +76,15 @@ func (e *effects) section(ctx context.Context) (page.Section, error) {
 		c := &curves[i]
 		chart, alt := c.chart(c.target)
 		chart.Y.Range = effectRange(curves, c.target)
-		if err := section.Draw(c.named(c.along.Name), fmt.Sprintf("Effect of %s on %s: %s", c.along.Name, c.target, alt), page.Wide, chart); err != nil {
+		if err := section.Draw(c.named(c.along.Name+c.caption), fmt.Sprintf("Effect of %s on %s: %s", c.along.Name, c.target, alt), page.Wide, chart); err != nil {
 			return section, err
 		}
 	}
-	if shown := len(curves) / len(e.each()); shown < len(e.axes) {
+	if slices.ContainsFunc(curves, func(c curve) bool { return c.at.Envelope() }) {
+		notes = append(notes, stripsNote)
+	}
+	section.Notes = append(section.Notes, notes...)
+	if shown := max(1, mostEffects/len(e.each())); shown < len(e.axes) {
 		section.Notes = append(section.Notes, fmt.Sprintf("The pictures show the %d most relevant of %d columns.", shown, len(e.axes)))
 	}
 	return section, nil
@@ -77,15 +110,18 @@ type terms struct{ *subject }
 
 // term is a term of a sum of kernels, for one target.
 type term struct {
-	curve      // its Prediction is nil for the mean function
+	curve      // its Prediction is nil without a picture
 	path, text string
 	// size is the standard deviation of the term's mean over training rows, in units of
 	// the target, and share the same in units of the target's standard deviation.
 	size, share float64
+	// flat says that the picture has a flat line, apart that the data tell the term from the others, why that there is no picture.
+	flat, apart bool
+	why         string
 }
 
 // mostTermRows is the number of training rows over which the size of a term is averaged.
-const mostTermRows = 512
+const mostTermRows = 256
 
 // find finds the terms; there are none if the kernel is no sum.
 func (e *terms) find(ctx context.Context) (out []term, err error) {
@@ -93,47 +129,123 @@ func (e *terms) find(ctx context.Context) (out []term, err error) {
 	if _, sum := expr.(kernel.Sum); err != nil || !sum || e.experts != nil || e.model.Scaling.Transform != nil {
 		return nil, err
 	}
-	width, n := len(e.model.FeatureNames), min(e.model.N(), mostTermRows)
-	rows := make([]float64, n*width) // features that the model does not use are 0
-	for i := range n {
-		for at, f := range e.model.Columns {
-			rows[i*width+f] = e.model.X[i*e.model.N()/n*len(e.model.Columns)+at]
-		}
+	parts, err := kernel.Terms(expr, e.model.Columns)
+	if err != nil {
+		return nil, err
 	}
-	for _, a := range e.axes[:e.moved] {
-		rows = append(rows, a.rows.X...)
+	n := min(e.model.N(), mostTermRows)
+	var rows []float64
+	for _, i := range evenly(e.model.N(), n) {
+		rows = append(rows, e.trainingRow(i)...)
 	}
 	for t, name := range e.each() {
-		found, meanFunction, err := e.Posterior.Target(t).Terms(ctx, rows, len(rows)/width)
+		found, meanFunction, err := e.Posterior.Target(t).Terms(ctx, rows, n)
 		if err != nil {
 			return nil, fmt.Errorf("terms of the kernel: %w", err)
 		}
 		spread := stat.PopStdDev(e.model.Target(t).Y, nil)
-		for _, one := range found {
-			size := stat.PopStdDev(one.Mean[:n], nil)
-			out = append(out, term{e.along(name, one, n), one.Path, one.Text, size, size / spread})
+		for i, one := range found {
+			size := stat.PopStdDev(one.Mean, nil)
+			made := term{curve: curve{ofTarget: name}, path: one.Path, text: one.Text, size: size, share: size / spread}
+			if err := e.draw(ctx, &made, e.model.Target(t), parts[i], rows); err != nil {
+				return nil, fmt.Errorf("term %s: %w", one.Path, err)
+			}
+			out = append(out, made)
 		}
-		if size := stat.PopStdDev(meanFunction[:n], nil); size > 1e-12*spread {
-			out = append(out, term{curve{ofTarget: name}, "mean", e.model.Mean.Text, size, size / spread})
+		if size := stat.PopStdDev(meanFunction, nil); size > 1e-12*spread {
+			out = append(out, term{curve: curve{ofTarget: name}, path: "mean", text: e.model.Mean.Text, size: size, share: size / spread})
 		}
 	}
 	return out, nil
 }
 
-// along returns a term along the column that changes it most. The predictions of the term
-// along the columns begin at index at.
-func (e *terms) along(target ofTarget, one gp.TermPrediction, at int) curve {
-	most := math.Inf(-1)
-	var out curve
-	for i := range e.axes[:e.moved] {
-		end := at + e.axes[i].rows.N
-		mean := one.Mean[at:end]
-		if size := slices.Max(mean) - slices.Min(mean); size > most {
-			most, out = size, curve{target, &e.axes[i], &gp.Prediction{Mean: mean, StdLatent: one.Std[at:end]}}
-		}
-		at = end
+// alone returns the posterior of one term of a model on the factor of all. A mean function that is constant, which centring takes away,
+// stays for its uncertainty.
+func (e *terms) alone(m *gp.Model, part kernel.Term) (*gp.Posterior, error) {
+	one := *m
+	one.Kernel, one.Theta = fmt.Sprint(part.Expr), part.Theta(m.Theta)
+	if e.trend() {
+		one.Mean = gp.Mean{}
 	}
-	return out
+	return one.Attach(e.Posterior.Workspace())
+}
+
+// trend reports whether the mean function is more than a constant.
+func (e *terms) trend() bool {
+	return slices.ContainsFunc(e.model.Mean.Basis, func(f mean.Function) bool { return f.Group != mean.Constant })
+}
+
+// draw predicts a term along the column that changes it most, minus its mean over training rows.
+func (e *terms) draw(ctx context.Context, to *term, m *gp.Model, part kernel.Term, rows []float64) error {
+	one, err := e.alone(m, part)
+	if err != nil {
+		return err
+	}
+	most, rng := math.Inf(-1), rand.New(rand.NewPCG(3, 4))
+	means := func(a *axis) effect.Means {
+		return func(values []float64) ([][]float64, error) {
+			at := e.rowsAlong(a, values)
+			return one.PredictMeans(ctx, at.X, at.N)
+		}
+	}
+	for i := range e.axes[:e.moved] {
+		a := &e.axes[i]
+		values := a.Values(effectPoints)
+		if a.Categories == nil {
+			values = a.Between(rng, effectPoints, 1) // which a season cannot hide from
+		}
+		all, err := means(a)(values)
+		if err != nil {
+			return err
+		}
+		if size := slices.Max(all[0]) - slices.Min(all[0]); size > most {
+			most, to.along = size, a
+		}
+	}
+	if to.at, err = to.along.Sample(e.model, effectPoints, means(to.along)); err != nil || to.at.Values == nil {
+		to.why = to.at.Why
+		return err
+	}
+	if to.along.Categories != nil {
+		to.at.Values = to.at.Values[:min(len(to.at.Values), mostLabels)]
+	}
+	to.flat = to.share < 0.005 && most < 0.01*to.size/to.share
+	return e.centre(ctx, to, one, rows)
+}
+
+// centre predicts a term minus its mean over rows, whose deviation says whether the data tell it from the other terms.
+func (e *terms) centre(ctx context.Context, to *term, one *gp.Posterior, rows []float64) error {
+	at := e.rowsAlong(to.along, to.at.Values)
+	n, d := len(rows)/len(e.model.FeatureNames), len(to.at.Values)
+	all := slices.Concat(rows, at.X)
+	means, err := one.PredictMeans(ctx, all, n+d)
+	if err != nil {
+		return err
+	}
+	middle := stat.Mean(means[0][:n], nil)
+	to.Prediction = &gp.Prediction{Mean: means[0][n:], StdLatent: make([]float64, d)}
+	for i := range d {
+		to.Mean[i] -= middle
+	}
+	j, err := one.Joint(ctx, all, n+d, gp.JointOptions{})
+	if err != nil {
+		return nil // this method has no covariances of predictions, so there is no band
+	}
+	// The variance of f − f̄ is that of f, less twice its covariance with f̄, plus that of f̄.
+	with, own, total := make([]float64, n+d), 0.0, 0.0
+	for i := range with {
+		with[i] = stat.Mean(j.Cov[i*(n+d):i*(n+d)+n], nil)
+	}
+	own = stat.Mean(with[:n], nil)
+	variance := func(i int) float64 { return max(j.Cov[i*(n+d)+i]-2*with[i]+own, 0) }
+	for i := range n {
+		total += variance(i) / float64(n)
+	}
+	for i := range d {
+		to.StdLatent[i] = math.Sqrt(variance(n + i))
+	}
+	to.apart = math.Sqrt(total) < to.size
+	return nil
 }
 
 func (e *terms) section(ctx context.Context) (page.Section, error) {
@@ -144,19 +256,43 @@ func (e *terms) section(ctx context.Context) (page.Section, error) {
 	}
 	table := fields.Table{Caption: "Size of each term: the standard deviation of its posterior mean over training rows",
 		Heads: append(fields.Words("target", "term", "kernel"), fields.Numbers("size", "share of the target's deviation")...)}
+	section.Notes = []string{"The kernel is a sum, so the function is a sum of terms. Each picture shows a term along the column that changes it most, the others in the middle, minus its mean over training rows; the mean function takes the sum of these. The band is the 95 % interval of this difference. The deviations of terms do not add up, because the data determine some terms only together: a term that they do not tell from the others, with a deviation larger than its size, has no band."}
+	if e.trend() {
+		section.Notes = append(section.Notes, "The bands leave out the uncertainty of the mean function.")
+	}
+	if slices.ContainsFunc(found, func(t term) bool { return t.Prediction != nil && t.at.Envelope() }) {
+		section.Notes = append(section.Notes, stripsNote)
+	}
 	for i := range found {
 		t := &found[i]
 		table.Add(t.target, t.path, t.text, number(t.size), percent(t.share)).Cells[4].Bar = t.share
+		if t.why != "" {
+			section.Notes = append(section.Notes, t.named(t.path+": "+t.why))
+		}
 		if t.Prediction == nil {
 			continue
 		}
 		chart, alt := t.chart("part of " + t.target)
-		caption := fmt.Sprintf("%s, %s along %s", t.path, t.text, t.along.Name)
+		if !t.apart {
+			chart.Layers = chart.Layers[1:]
+		}
+		caption := fmt.Sprintf("%s, %s along %s%s", t.path, t.text, t.along.Name, e.remark(t))
 		if err := section.Draw(t.named(caption), fmt.Sprintf("Term %s of %s along %s: %s", cmp.Or(t.path, t.text), t.target, t.along.Name, alt), page.Wide, chart); err != nil {
 			return section, err
 		}
 	}
 	section.Tables = []fields.Table{table}
-	section.Notes = []string{"The kernel is a sum, so the function is a sum of terms. The terms add up to the prediction, but their deviations do not, because the data determine some terms only together. Each picture shows a term along the column that changes it most, the others in the middle."}
 	return section, nil
+}
+
+// remark says that a term has no effect, beyond the mean function where this has one.
+func (e *terms) remark(t *term) string {
+	at := slices.Index(e.model.Columns, t.along.First)
+	switch {
+	case !t.flat:
+		return ""
+	case slices.ContainsFunc(e.model.Mean.Basis, func(f mean.Function) bool { return f.Group != mean.Constant && f.Column == at }):
+		return ": no effect beyond the mean function"
+	}
+	return ": no effect"
 }

@@ -21,8 +21,8 @@ const (
 	// fewTimes is the smallest number of rows of a series. recent is the least number of its last rows that
 	// a second picture shows of longer ones: two of the longest seasons that have at most seasonRows rows.
 	fewTimes, recent, seasonRows = 20, 100, 250
-	// seriesPoints is the number of times at which a picture has predictions, and fewOfSeason how many of them a season needs.
-	seriesPoints, fewOfSeason = 400, 6
+	// seriesPoints is the least number of times at which a line has predictions.
+	seriesPoints = 400
 	// spectrumPoints is the number of points of a spectrum, of whose lines the namedLines strongest have their period beside them.
 	spectrumPoints, namedLines = 800, 5
 )
@@ -32,20 +32,19 @@ type series struct{ *subject }
 
 // stretch is a part of a series with its forecast.
 type stretch struct {
-	caption string
-	times   []float64
-	// coarse says that the times are too few to show a season.
-	coarse      bool
+	caption     string
+	low, high   float64
+	at          *effect.Sampling
 	predictions []*gp.Prediction
 }
 
 // time returns the only column of the model if it is a time: a date, or a number that never falls from
 // a row of the table to the next. It returns nil otherwise.
-func (s *series) time() *effect.Variable {
+func (s *series) time() *axis {
 	if len(s.axes) != 1 || s.model.N() < fewTimes || s.experts != nil {
 		return nil
 	}
-	only := &s.axes[0].Variable
+	only := &s.axes[0]
 	if only.Categories != nil || only.Axis().Date == nil && !only.Ascending || only.Low == only.High {
 		return nil
 	}
@@ -53,7 +52,7 @@ func (s *series) time() *effect.Variable {
 }
 
 // otherTimes returns the times of the rows to score.
-func (s *series) otherTimes(only *effect.Variable) []float64 {
+func (s *series) otherTimes(only *axis) []float64 {
 	if s.Rows == nil || s.Rows.Rows.N == 0 {
 		return nil
 	}
@@ -65,26 +64,23 @@ func (s *series) otherTimes(only *effect.Variable) []float64 {
 }
 
 // forecast predicts the series, and goes on beyond its end.
-func (s *series) forecast(ctx context.Context, only *effect.Variable) ([]stretch, error) {
+func (s *series) forecast(ctx context.Context, only *axis) ([]stretch, error) {
 	last := only.High + beyond*(only.High-only.Low)
 	if others := s.otherTimes(only); others != nil {
 		last = max(last, slices.Max(others))
 	}
-	parts := []stretch{{caption: "The series", times: matrixrows.Spaced(only.Low, last, seriesPoints)}}
-	seasons, err := s.model.Seasons(s.model.Columns[0])
-	if err != nil {
-		return nil, err
-	}
-	parts[0].coarse = len(seasons) > 0 && seasons[0] < fewOfSeason*(last-only.Low)/seriesPoints
+	parts := []stretch{{caption: "The series", low: only.Low, high: last}}
 	if n := s.model.N(); n > 2*recent {
 		times := slices.Sorted(slices.Values(s.model.X)) // of one column
-		first := firstOfLast(times, seasons)
+		first := firstOfLast(times, only.Seasons(s.model))
 		end := min(last, only.High+(only.High-times[first])/2)
-		parts = append(parts, stretch{caption: fmt.Sprintf("The last %d training rows", n-first), times: matrixrows.Spaced(times[first], end, seriesPoints)})
+		parts = append(parts, stretch{caption: fmt.Sprintf("The last %d training rows", n-first), low: times[first], high: end})
 	}
 	for i := range parts {
-		rows := effect.Along(s.model, []effect.Variable{*only}, 0, parts[i].times)
-		if parts[i].predictions, err = s.Posterior.PredictTargets(ctx, rows.X, rows.N, rows.Noise); err != nil {
+		part, err := &parts[i], error(nil)
+		shown := *only
+		shown.Low, shown.High = part.low, part.high
+		if part.at, part.predictions, err = s.along(ctx, &shown, seriesPoints); err != nil {
 			return nil, fmt.Errorf("forecast of the series: %w", err)
 		}
 	}
@@ -114,8 +110,13 @@ func (s *series) section(ctx context.Context) (page.Section, error) {
 		return section, err
 	}
 	section.Notes = []string{fmt.Sprintf("The line is the mean, the band the 95 %% interval of a new observation. They go on for %.0f %% of the range of %s beyond the last training row, which the dashed line marks.", 100*beyond, only.Name)}
-	if parts[0].coarse {
-		section.Notes = append(section.Notes, "The picture of the whole series is too small for its shortest season, and has no line: the other one shows the last seasons.")
+	for i := range parts {
+		if why := parts[i].at.Why; why != "" {
+			section.Notes = append(section.Notes, parts[i].caption+" has rows only. "+why)
+		}
+	}
+	if slices.ContainsFunc(parts, func(part stretch) bool { return part.at.Envelope() }) {
+		section.Notes = append(section.Notes, stripsNote)
 	}
 	if s.model.Draws.Len() > 0 {
 		section.Notes = append(section.Notes, "The forecast uses the parameters of the optimum.")
@@ -134,7 +135,7 @@ func (s *series) section(ctx context.Context) (page.Section, error) {
 }
 
 // drawSpectrum draws the waves of a target by their periods, and marks the lines.
-func (s *series) drawSpectrum(section *page.Section, only *effect.Variable, t int) error {
+func (s *series) drawSpectrum(section *page.Section, only *axis, t int) error {
 	target, trained, unit := s.each()[t], s.model.Target(t), s.model.Encoding.Unit(only.Name)
 	waves := residual.NewSpectrum(trained.X, trained.Y, spectrumPoints)
 	if waves == nil {
@@ -168,31 +169,31 @@ func (s *series) drawSpectrum(section *page.Section, only *effect.Variable, t in
 }
 
 // draw draws a part of the series of a target.
-func (s *series) draw(section *page.Section, part *stretch, only *effect.Variable, t int) error {
-	p, target, trained := part.predictions[t], s.each()[t], s.model.Target(t)
-	last := len(part.times) - 1
-	known := between(part.times, "training row", plotting.Grey, trained.X, trained.Y, s.model.Row)
+func (s *series) draw(section *page.Section, part *stretch, only *axis, t int) error {
+	target, trained := s.each()[t], s.model.Target(t)
+	known := part.between("training row", plotting.Grey, trained.X, trained.Y, s.model.Row)
 	layers, shown := []plotting.Layer{known}, len(known.X)
 	if others := s.otherTimes(only); others != nil {
-		more := between(part.times, "other row", 1, others, s.Rows.Rows.Observed[t], s.Rows.number)
+		more := part.between("other row", 1, others, s.Rows.Rows.Observed[t], s.Rows.number)
 		layers, shown = append(layers, more), shown+len(more.X)
 	}
-	if !part.coarse {
-		layers = slices.Insert(layers, 0, plotting.Layer(&plotting.Band{Name: "95 % interval", X: part.times, Lower: p.Lower95, Upper: p.Upper95}))
-		layers = append(layers, &plotting.Line{Name: "mean", X: part.times, Y: p.Mean})
+	alt := fmt.Sprintf("%s of %s along %s with %d rows", part.caption, target.target, only.Name, shown)
+	if last := len(part.at.Values) - 1; last >= 0 {
+		p, end := part.predictions[t], *only
+		predicted := part.at.Layers("95 % interval", p.Mean, p.Lower95, p.Upper95)
+		layers = slices.Concat(predicted[:1], layers, predicted[1:])
+		end.Typical = part.at.Values[last]
+		alt += fmt.Sprintf(", and its forecast: at %s %s, 95 %% interval %s to %s", end.TypicalText(), number(p.Mean[last]), number(p.Lower95[last]), number(p.Upper95[last]))
 	}
 	layers = append(layers, &plotting.Guide{At: only.High, Vertical: true, Dashed: true, Color: plotting.Grey})
-	end := *only
-	end.Typical = part.times[last]
-	alt := fmt.Sprintf("%s of %s along %s with %d rows, and its forecast: at %s %s, 95 %% interval %s to %s", part.caption, target.target, only.Name, shown, end.TypicalText(), number(p.Mean[last]), number(p.Lower95[last]), number(p.Upper95[last]))
 	return section.Draw(target.named(part.caption), alt, page.Wide, plotting.Chart{X: only.Axis(), Y: plotting.Axis{Label: target.target}, Layers: layers})
 }
 
 // between returns rows whose times are within the range of a picture. number is the number of a row in its table.
-func between(times []float64, name string, color int, x, y []float64, number func(i int) int) *plotting.Points {
+func (s *stretch) between(name string, color int, x, y []float64, number func(i int) int) *plotting.Points {
 	var inside []int
 	for i, at := range x {
-		if at >= times[0] && at <= times[len(times)-1] {
+		if at >= s.low && at <= s.high {
 			inside = append(inside, i)
 		}
 	}

@@ -44,7 +44,7 @@ func (m *surface) section(ctx context.Context) (page.Section, error) {
 	}
 	side := int(min(mostSide, max(leastSide, math.Sqrt(mapWork)/float64(m.model.N()))))
 	if !m.trueOn(side) {
-		section.Notes = []string{fmt.Sprintf("A map of %d × %d places cannot show the shortest season of the model, so there is none.", side, side)}
+		section.Notes = []string{fmt.Sprintf("A map of %d × %d places cannot show the shortest season or lengthscale of the model, so there is none.", side, side)}
 		return section, nil
 	}
 	x, y := right.Values(side), up.Values(side)
@@ -99,18 +99,10 @@ func (m *surface) over(ctx context.Context, right, up *axis, x, y []float64) ([]
 	return m.Posterior.PredictTargets(ctx, rows, len(x)*len(y), noise)
 }
 
-// trueOn reports whether a map of a number of places a side has four of them for each turn of the seasons of its columns.
+// trueOn reports whether a map of a number of places a side has eight of them for each turn of the seasons of its columns, and one for
+// each of their lengthscales.
 func (m *surface) trueOn(side int) bool {
-	for i := range m.axes {
-		a := &m.axes[i]
-		seasons, _ := m.model.Seasons(a.First) // none of a kernel that this program does not know
-		for _, season := range seasons {
-			if season < 4*(a.High-a.Low)/float64(side-1) {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.axes, func(a axis) bool { return a.High-a.Low > 2*a.Step(m.model)*float64(side-1) })
 }
 
 // trained returns the places of training rows.

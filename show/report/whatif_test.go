@@ -146,7 +146,7 @@ func TestSeries(t *testing.T) {
 	s := &series{testcheck.Get(newSubject(subjectOf(t, out)))(t)}
 	s.columns = testcheck.Get(findColumns(t.Context(), s.subject))(t)
 	parts := testcheck.Get(s.forecast(t.Context(), s.time()))(t)
-	at := parts[0].times
+	at := parts[0].at.Values
 	want := testcheck.Get(out.Posterior().Predict(t.Context(), []float64{at[399]}, 1))(t)
 	testcheck.Within(t, parts[0].predictions[0].Mean[399], want.Mean[0], 1e-12, "forecast")
 	testcheck.Within(t, parts[0].predictions[0].Lower95[399], want.Lower95[0], 1e-12, "its interval")

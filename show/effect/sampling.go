@@ -1,0 +1,302 @@
+package effect
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"gpfit/gp"
+	"gpfit/internal/matrixrows"
+	"gpfit/kernel"
+	"gpfit/show/plotting"
+)
+
+// Sampling says at which values a picture of functions along a column needs predictions, and how it shows them: as a line, as an
+// envelope of strips if the picture has no room for a line, or not at all.
+type Sampling struct {
+	// Values ascend. There are none if no picture is true; Why then says why.
+	Values []float64
+	Why    string
+	// strips are the numbers of the strips of an envelope in which the values are, nil for a line, and edges the edges of all strips.
+	// separate shows points in place of a line.
+	strips   []int
+	edges    []float64
+	separate bool
+}
+
+// Means returns the means of functions at values of a column.
+type Means func(values []float64) ([][]float64, error)
+
+const (
+	// A line has at most mostLine values and an envelope a number of strips. They are true if no mean at mostMeans values at most,
+	// or fewer for many rows, is farther off than the tolerance, a share of the range of the means.
+	mostLine, strips, mostMeans = 1200, 120, 30_000
+	tolerance                   = 0.012
+	// Each strip has perStrip random values in a round. Beside these are up to mostKinks training values, where kernels have kinks.
+	perStrip, mostKinks = 25, 6000
+)
+
+// Step returns the step of values along a column at which a line follows the model: a sixteenth of the shortest season, and half of
+// the smallest lengthscale or of that which the lengthscale of a periodic kernel is along the column. It is +Inf without any.
+func (c *Variable) Step(m *gp.Model) float64 {
+	step := math.Inf(1)
+	for _, season := range c.Seasons(m) {
+		step = min(step, season/16)
+	}
+	prog, err := m.Program()
+	if err != nil { // a kernel that this program does not know
+		return step
+	}
+	at := slices.Index(m.Columns, c.First)
+	value := func(p *kernel.Param, k int) float64 { return m.Theta[p.Offset+min(k, p.Size-1)] }
+	for i := range prog.Params {
+		p := &prog.Params[i]
+		k := slices.Index(p.Dims, at)
+		leaf, periodic := strings.CutSuffix(p.Name, "period")
+		switch {
+		case k < 0:
+		case p.Kind == kernel.Lengthscale:
+			step = min(step, value(p, k)*m.Scaling.XScale[at]/2)
+		case periodic:
+			for j := range prog.Params {
+				if q := &prog.Params[j]; q.Name == leaf+"lengthscale" {
+					step = min(step, value(p, k)*value(q, k)/(2*math.Pi)*m.Scaling.XScale[at]/2)
+				}
+			}
+		}
+	}
+	return step
+}
+
+// Points returns the number of values of a line from c.Low to c.High that follows the model, of some at least, and whether they are
+// no more than a line has.
+func (c *Variable) Points(m *gp.Model, least int) (n int, ok bool) {
+	points := max((c.High-c.Low)/c.Step(m)+1, float64(least))
+	return int(min(points, mostLine)), points <= mostLine
+}
+
+// Seasons returns the periods of the model along the column.
+func (c *Variable) Seasons(m *gp.Model) []float64 {
+	seasons, _ := m.Seasons(slices.Index(m.Columns, c.First)) // none of a kernel that this program does not know
+	return seasons
+}
+
+// Sample returns how a picture shows functions of the model from c.Low to c.High, with a line of some values at least.
+func (c *Variable) Sample(m *gp.Model, least int, means Means) (*Sampling, error) {
+	if c.Categories != nil || !(c.Low < c.High) {
+		return c.Plain(c.Values(least)), nil
+	}
+	s := &sampler{Variable: c, means: means, rng: rand.New(rand.NewPCG(1, 2)), seasons: c.Seasons(m), step: c.Step(m)}
+	n := float64(m.N())
+	s.left = int(min(mostMeans, max(2e8/n, mostMeans/5)))
+	if m.Scaling.Transform != nil { // such means need deviations
+		s.left = int(min(mostMeans, max(5e9/n/n, mostMeans/8)))
+	}
+	kinks := slices.DeleteFunc(c.training(m), func(v float64) bool { return v < c.Low || v > c.High })
+	slices.Sort(kinks)
+	s.kinks = every(slices.Compact(kinks), min(mostKinks, s.left/4))
+	for n, _ := c.Points(m, least); ; n = min(4*n, mostLine) {
+		line := matrixrows.Spaced(c.Low, c.High, n)
+		if ok, err := s.follows(line); ok || err != nil {
+			return &Sampling{Values: line}, err
+		}
+		if n == mostLine {
+			return s.envelope()
+		}
+	}
+}
+
+// Plain returns the sampling of a line at values, or of points for categories.
+func (c *Variable) Plain(values []float64) *Sampling {
+	return &Sampling{Values: values, separate: c.Categories != nil}
+}
+
+// every returns at most that many of the values, spread evenly.
+func every(values []float64, most int) (out []float64) {
+	n := min(len(values), most)
+	for i := range n {
+		out = append(out, values[i*len(values)/n])
+	}
+	return out
+}
+
+// sampler finds a sampling.
+type sampler struct {
+	*Variable
+	means         Means
+	rng           *rand.Rand
+	seasons       []float64
+	step          float64
+	kinks         []float64
+	left          int // of the means
+	lows, highs   [][]extreme
+	smallest, big []float64 // of each function
+}
+
+// extreme is the lowest or highest mean in a strip.
+type extreme struct{ at, value float64 }
+
+// Between returns random values, so many in each of n equal parts of the range.
+func (c *Variable) Between(rng *rand.Rand, n, times int) (values []float64) {
+	for i := range n * times {
+		share := (float64(i/times) + rng.Float64()) / float64(n)
+		values = append(values, c.Low*(1-share)+c.High*share)
+	}
+	return values
+}
+
+// follows reports whether the line through the means at equally spaced values is near the means between them.
+func (s *sampler) follows(line []float64) (bool, error) {
+	n, parts := len(line), float64(len(line)-1)
+	at := slices.Concat(line, s.Between(s.rng, n-1, 1), every(s.kinks, 500))
+	all, err := s.means(at)
+	for _, mean := range all {
+		off, most := 0.0, tolerance*spread(slices.Min(mean), slices.Max(mean))
+		for i := n; i < len(at); i++ {
+			place := (at[i] - s.Low) / (s.High - s.Low) * parts
+			k := min(int(place), n-2)
+			share := place - float64(k)
+			off = max(off, math.Abs(mean[i]-mean[k]*(1-share)-mean[k+1]*share))
+		}
+		if off > most {
+			return false, err
+		}
+	}
+	return true, err
+}
+
+// spread returns the range of numbers from low to high, as far as rounding leaves one.
+func spread(low, high float64) float64 {
+	return high - low + 1e-9*max(-low, high, math.SmallestNonzeroFloat64)
+}
+
+// strip returns the strip of a value.
+func (s *sampler) strip(v float64) int {
+	return max(0, min(int((v-s.Low)/(s.High-s.Low)*strips), strips-1))
+}
+
+// add takes means at values into the envelope, and returns the farthest that one was outside, as a share of the range of its function.
+func (s *sampler) add(values []float64) (outside float64, err error) {
+	s.left -= len(values)
+	all, err := s.means(values)
+	if s.lows == nil {
+		for range all {
+			s.lows, s.highs = append(s.lows, make([]extreme, strips)), append(s.highs, make([]extreme, strips))
+			s.smallest, s.big = append(s.smallest, math.Inf(1)), append(s.big, math.Inf(-1))
+			for i := range strips {
+				s.lows[len(s.lows)-1][i].value, s.highs[len(s.lows)-1][i].value = math.Inf(1), math.Inf(-1)
+			}
+		}
+	}
+	for t, mean := range all {
+		off := 0.0
+		for i, v := range mean {
+			low, high := &s.lows[t][s.strip(values[i])], &s.highs[t][s.strip(values[i])]
+			off = max(off, low.value-v, v-high.value)
+			if v < low.value {
+				*low = extreme{values[i], v}
+			}
+			if v > high.value {
+				*high = extreme{values[i], v}
+			}
+		}
+		s.smallest[t], s.big[t] = min(s.smallest[t], slices.Min(mean)), max(s.big[t], slices.Max(mean))
+		outside = max(outside, off/spread(s.smallest[t], s.big[t]))
+	}
+	return outside, err
+}
+
+// refine looks for lower and higher means around the extremes, ever nearer, and whole turns of the seasons on.
+func (s *sampler) refine() error {
+	width := (s.High - s.Low) / strips
+	steps := []float64{min(s.step, width/perStrip)}
+	for range 3 {
+		steps = append(steps, steps[len(steps)-1]/3)
+	}
+	for round, step := range append([]float64{0}, steps...) {
+		var values []float64
+		for _, e := range slices.Concat(slices.Concat(s.lows...), slices.Concat(s.highs...)) {
+			shifts := []float64{-step, step}
+			if round == 0 {
+				shifts = nil
+				for _, season := range s.seasons {
+					turns := max(1, math.Round(width/season)) * season
+					shifts = append(shifts, -turns, turns)
+				}
+			}
+			for _, shift := range shifts {
+				values = append(values, min(max(e.at+shift, s.Low), s.High))
+			}
+		}
+		if len(values) == 0 {
+			continue
+		}
+		if _, err := s.add(values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// envelope returns the strips with the lowest and the highest mean in each, once further random values are all within.
+func (s *sampler) envelope() (*Sampling, error) {
+	if _, err := s.add(slices.Concat(s.Between(s.rng, strips, perStrip), s.kinks)); err != nil {
+		return nil, err
+	}
+	for s.left > 0 {
+		if err := s.refine(); err != nil {
+			return nil, err
+		}
+		outside, err := s.add(s.Between(s.rng, strips, perStrip))
+		if err != nil {
+			return nil, err
+		}
+		if outside <= tolerance {
+			return s.found(), nil
+		}
+	}
+	return &Sampling{Why: fmt.Sprintf("There is no picture along %s, because the mean changes too fast there: no number of predictions that a page can wait for finds its range.", s.Name)}, nil
+}
+
+// found returns the envelope: the values of its extremes, and one more of each strip.
+func (s *sampler) found() *Sampling {
+	out := &Sampling{Values: s.Between(s.rng, strips, 1), edges: matrixrows.Spaced(s.Low, s.High, strips+1)}
+	for _, e := range slices.Concat(slices.Concat(s.lows...), slices.Concat(s.highs...)) {
+		out.Values = append(out.Values, e.at)
+	}
+	slices.Sort(out.Values)
+	out.Values = slices.Compact(out.Values)
+	for _, v := range out.Values {
+		out.strips = append(out.strips, s.strip(v))
+	}
+	return out
+}
+
+// Envelope reports whether the picture has strips.
+func (s *Sampling) Envelope() bool { return s.edges != nil }
+
+// Layers draws means at the values with an interval: the interval comes first.
+func (s *Sampling) Layers(interval string, mean, lower, upper []float64) []plotting.Layer {
+	x := s.Values
+	switch {
+	case s.separate:
+		return []plotting.Layer{&plotting.Errors{Name: interval, X: x, Lower: lower, Upper: upper}, &plotting.Points{Name: "mean", X: x, Y: mean}}
+	case s.edges == nil:
+		return []plotting.Layer{&plotting.Band{Name: interval, X: x, Lower: lower, Upper: upper}, &plotting.Line{Name: "mean", X: x, Y: mean}}
+	}
+	light, dark := &plotting.Band{Name: interval}, &plotting.Band{Name: "range of the mean within a strip", Dark: true}
+	for from := 0; from < len(x); {
+		k, end := s.strips[from], from
+		for end < len(x) && s.strips[end] == k {
+			end++
+		}
+		for _, at := range s.edges[k : k+2] {
+			light.X, light.Lower, light.Upper = append(light.X, at), append(light.Lower, slices.Min(lower[from:end])), append(light.Upper, slices.Max(upper[from:end]))
+			dark.X, dark.Lower, dark.Upper = append(dark.X, at), append(dark.Lower, slices.Min(mean[from:end])), append(dark.Upper, slices.Max(mean[from:end]))
+		}
+		from = end
+	}
+	return []plotting.Layer{light, dark}
+}
