@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -32,8 +33,8 @@ type Means func(values []float64) ([][]float64, error)
 const (
 	// A line has at most mostLine values and an envelope a number of strips. They are true if no mean at mostMeans values at most,
 	// or fewer for many rows, is farther off than the tolerance, a share of the range of the means.
-	mostLine, strips, mostMeans = 1200, 120, 30_000
-	tolerance                   = 0.012
+	mostLine, strips, mostMeans = 1200, 120, 60_000
+	tolerance                   = 0.01
 	// Each strip has perStrip random values in a round. Beside these are up to mostKinks training values, where kernels have kinks.
 	perStrip, mostKinks = 25, 6000
 )
@@ -89,10 +90,13 @@ func (c *Variable) Sample(m *gp.Model, least int, means Means) (*Sampling, error
 		return c.Plain(c.Values(least)), nil
 	}
 	s := &sampler{Variable: c, means: means, rng: rand.New(rand.NewPCG(1, 2)), seasons: c.Seasons(m), step: c.Step(m)}
+	s.seasons = slices.DeleteFunc(c.Seasons(m), func(p float64) bool { // half of one with a harmonic
+		return slices.ContainsFunc(s.seasons, func(q float64) bool { return math.Abs(q-2*p) < 1e-6*p })
+	})
 	n := float64(m.N())
-	s.left = int(min(mostMeans, max(2e8/n, mostMeans/5)))
+	s.left = int(min(mostMeans, max(1e8/n, mostMeans/6)))
 	if m.Scaling.Transform != nil { // such means need deviations
-		s.left = int(min(mostMeans, max(5e9/n/n, mostMeans/8)))
+		s.left = int(min(mostMeans, max(5e9/n/n, mostMeans/12)))
 	}
 	kinks := slices.DeleteFunc(c.training(m), func(v float64) bool { return v < c.Low || v > c.High })
 	slices.Sort(kinks)
@@ -208,27 +212,40 @@ func (s *sampler) add(values []float64) (outside float64, err error) {
 	return outside, err
 }
 
-// refine looks for lower and higher means around the extremes, ever nearer, and whole turns of the seasons on.
-func (s *sampler) refine() error {
+// turned returns values that lie whole turns of the seasons from the extremes, in their strips and beside them, and from the outermost
+// ones in every strip.
+func (s *sampler) turned(extremes [][]extreme) (values []float64) {
 	width := (s.High - s.Low) / strips
-	steps := []float64{min(s.step, width/perStrip)}
-	for range 3 {
-		steps = append(steps, steps[len(steps)-1]/3)
-	}
-	for round, step := range append([]float64{0}, steps...) {
-		var values []float64
-		for _, e := range slices.Concat(slices.Concat(s.lows...), slices.Concat(s.highs...)) {
-			shifts := []float64{-step, step}
-			if round == 0 {
-				shifts = nil
-				for _, season := range s.seasons {
-					turns := max(1, math.Round(width/season)) * season
-					shifts = append(shifts, -turns, turns)
+	for i, ofStrip := range extremes {
+		most := slices.MaxFunc(ofStrip, func(a, b extreme) int { return cmp.Compare(a.value, b.value) })
+		if i < len(s.lows) {
+			most = slices.MinFunc(ofStrip, func(a, b extreme) int { return cmp.Compare(a.value, b.value) })
+		}
+		for k, e := range ofStrip {
+			for _, season := range s.seasons {
+				for _, to := range []float64{-0.6, 0.05, 0.35, 0.65, 0.95, 1.6} {
+					values = append(values, e.at+season*math.Round((s.Low+(float64(k)+to)*width-e.at)/season))
 				}
+				values = append(values, most.at+season*math.Round((s.Low+(float64(k)+0.5)*width-most.at)/season))
 			}
-			for _, shift := range shifts {
-				values = append(values, min(max(e.at+shift, s.Low), s.High))
+		}
+	}
+	return slices.DeleteFunc(values, func(v float64) bool { return v < s.Low || v > s.High })
+}
+
+// refine looks for lower and higher means whole turns from the extremes, and around them, ever nearer.
+func (s *sampler) refine() error {
+	const rounds = 4
+	step := min(s.step, (s.High-s.Low)/strips/perStrip)
+	for round := range rounds + 1 {
+		extremes := slices.Concat(s.lows, s.highs)
+		values := s.turned(extremes)
+		if round > 0 {
+			values = nil
+			for _, e := range slices.Concat(extremes...) {
+				values = append(values, max(e.at-step, s.Low), min(e.at+step, s.High))
 			}
+			step /= 3
 		}
 		if len(values) == 0 {
 			continue
@@ -242,10 +259,12 @@ func (s *sampler) refine() error {
 
 // envelope returns the strips with the lowest and the highest mean in each, once further random values are all within.
 func (s *sampler) envelope() (*Sampling, error) {
-	if _, err := s.add(slices.Concat(s.Between(s.rng, strips, perStrip), s.kinks)); err != nil {
+	width := (s.High - s.Low) / strips
+	lower, upper := matrixrows.Spaced(s.Low+1e-6*width, s.High-(1-1e-6)*width, strips), matrixrows.Spaced(s.Low+(1-1e-6)*width, s.High-1e-6*width, strips)
+	if _, err := s.add(slices.Concat(s.Between(s.rng, strips, perStrip), s.kinks, lower, upper)); err != nil {
 		return nil, err
 	}
-	for s.left > 0 {
+	for within := 0; s.left > 0; { // counts rounds
 		if err := s.refine(); err != nil {
 			return nil, err
 		}
@@ -253,7 +272,10 @@ func (s *sampler) envelope() (*Sampling, error) {
 		if err != nil {
 			return nil, err
 		}
-		if outside <= tolerance {
+		if within++; outside > 0.7*tolerance {
+			within = 0
+		}
+		if within == 2 {
 			return s.found(), nil
 		}
 	}
