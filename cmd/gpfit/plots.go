@@ -165,7 +165,7 @@ func (p *predictPlot) figure(ctx context.Context, threads int, probability float
 		if at := slices.Index(p.model.Columns, p.feature); at >= 0 && (separate || alone) {
 			data.X, data.Y = columns.Of(p.model.X, p.model.N(), at), p.model.Target(t).Y
 			from, low := math.Inf(-1), slices.Min(p.x)
-			if k >= 0 && alone && low > p.columns[k].High { // a forecast
+			if k >= 0 && low > p.columns[k].High { // a forecast
 				from = p.columns[k].Recent(p.model, slices.Max(p.x)-p.columns[k].High)
 			}
 			fewDots(data, from, low, slices.Max(p.x))

@@ -180,14 +180,13 @@ func Along(m *gp.Model, columns []Variable, c int, values []float64) dataset.Row
 // long as the forecast, and the last rows at least.
 const recentTurns, mostAhead, recentRows = 3, 4, 100
 
-// Recent returns where the part of a series begins that a picture shows before a forecast along the column, the only one of its model, that
-// reaches some way ahead.
+// Recent returns where the part of a series begins that a picture shows before a forecast along the column that reaches some way ahead.
 func (c *Variable) Recent(m *gp.Model, ahead float64) float64 {
-	times := slices.Sorted(slices.Values(m.X))
+	times := slices.Sorted(slices.Values(c.training(m)))
 	from := times[max(0, len(times)-recentRows)]
 	for _, season := range c.Seasons(m) {
 		if span := recentTurns * season; span <= mostAhead*ahead {
-			from = min(from, c.High-span)
+			from = min(from, times[len(times)-1]-span)
 		}
 	}
 	return from

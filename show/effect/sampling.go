@@ -215,6 +215,7 @@ func (s *sampler) add(values []float64) (outside float64, err error) {
 // turned returns values that lie whole turns of the seasons from the extremes, in their strips and beside them, and from the outermost
 // ones in every strip.
 func (s *sampler) turned(extremes [][]extreme) (values []float64) {
+	const places = 12
 	width := (s.High - s.Low) / strips
 	for i, ofStrip := range extremes {
 		most := slices.MaxFunc(ofStrip, func(a, b extreme) int { return cmp.Compare(a.value, b.value) })
@@ -223,8 +224,9 @@ func (s *sampler) turned(extremes [][]extreme) (values []float64) {
 		}
 		for k, e := range ofStrip {
 			for _, season := range s.seasons {
-				for _, to := range []float64{-0.6, 0.05, 0.35, 0.65, 0.95, 1.6} {
-					values = append(values, e.at+season*math.Round((s.Low+(float64(k)+to)*width-e.at)/season))
+				for to := range places {
+					place := (float64(to)+s.rng.Float64())*1.5/places - 0.25 // from a strip's neighbours, too
+					values = append(values, e.at+season*math.Round((s.Low+(float64(k)+place)*width-e.at)/season))
 				}
 				values = append(values, most.at+season*math.Round((s.Low+(float64(k)+0.5)*width-most.at)/season))
 			}
@@ -235,7 +237,7 @@ func (s *sampler) turned(extremes [][]extreme) (values []float64) {
 
 // refine looks for lower and higher means whole turns from the extremes, and around them, ever nearer.
 func (s *sampler) refine() error {
-	const rounds = 4
+	const rounds = 3
 	step := min(s.step, (s.High-s.Low)/strips/perStrip)
 	for round := range rounds + 1 {
 		extremes := slices.Concat(s.lows, s.highs)

@@ -3,13 +3,16 @@ package report
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"gpfit/device"
 	"gpfit/fit/fields"
 	"gpfit/gp"
 	"gpfit/kernel"
@@ -209,7 +212,7 @@ func (e *terms) draw(ctx context.Context, to *term, m *gp.Model, part kernel.Ter
 	if to.along.Categories != nil {
 		to.at.Values = to.at.Values[:min(len(to.at.Values), mostLabels)]
 	}
-	to.flat = to.share < 0.005 && most < 0.01*to.size/to.share
+	to.flat = most < 0.02*stat.PopStdDev(m.Y, nil)
 	return e.centre(ctx, to, one, rows)
 }
 
@@ -222,29 +225,29 @@ func (e *terms) centre(ctx context.Context, to *term, one *gp.Posterior, rows []
 	if err != nil {
 		return err
 	}
-	middle := stat.Mean(means[0][:n], nil)
 	to.Prediction = &gp.Prediction{Mean: means[0][n:], StdLatent: make([]float64, d)}
-	for i := range d {
-		to.Mean[i] -= middle
-	}
+	floats.AddConst(-stat.Mean(means[0][:n], nil), to.Mean)
 	j, err := one.Joint(ctx, all, n+d, gp.JointOptions{})
-	if err != nil {
-		return nil // this method has no covariances of predictions, so there is no band
+	if _, lacks := errors.AsType[*device.UnsupportedError](err); lacks {
+		return nil // no band
+	} else if err != nil {
+		return err
 	}
 	// The variance of f − f̄ is that of f, less twice its covariance with f̄, plus that of f̄.
-	with, own, total := make([]float64, n+d), 0.0, 0.0
+	with, total := make([]float64, n+d), 0.0
 	for i := range with {
 		with[i] = stat.Mean(j.Cov[i*(n+d):i*(n+d)+n], nil)
 	}
-	own = stat.Mean(with[:n], nil)
+	own := stat.Mean(with[:n], nil)
 	variance := func(i int) float64 { return max(j.Cov[i*(n+d)+i]-2*with[i]+own, 0) }
 	for i := range n {
 		total += variance(i) / float64(n)
 	}
-	for i := range d {
-		to.StdLatent[i] = math.Sqrt(variance(n + i))
+	if to.apart = math.Sqrt(total) < to.size; to.apart {
+		for i := range d {
+			to.StdLatent[i] = math.Sqrt(variance(n + i))
+		}
 	}
-	to.apart = math.Sqrt(total) < to.size
 	return nil
 }
 
@@ -256,12 +259,18 @@ func (e *terms) section(ctx context.Context) (page.Section, error) {
 	}
 	table := fields.Table{Caption: "Size of each term: the standard deviation of its posterior mean over training rows",
 		Heads: append(fields.Words("target", "term", "kernel"), fields.Numbers("size", "share of the target's deviation")...)}
-	section.Notes = []string{"The kernel is a sum, so the function is a sum of terms. Each picture shows a term along the column that changes it most, the others in the middle, minus its mean over training rows; the mean function takes the sum of these. The band is the 95 % interval of this difference. The deviations of terms do not add up, because the data determine some terms only together: a term that they do not tell from the others, with a deviation larger than its size, has no band."}
+	section.Notes = []string{"The kernel is a sum, so the function is a sum of terms. Each picture shows a term along the column that changes it most, the others in the middle, minus its mean over training rows; the mean function takes the sum of these. The band is the 95 % interval of this difference. The deviations of terms do not add up, because the data determine some terms only together: a term that they do not tell from the others, with a deviation larger than its size, has no band. All pictures of a target have one scale."}
 	if e.trend() {
 		section.Notes = append(section.Notes, "The bands leave out the uncertainty of the mean function.")
 	}
 	if slices.ContainsFunc(found, func(t term) bool { return t.Prediction != nil && t.at.Envelope() }) {
 		section.Notes = append(section.Notes, stripsNote)
+	}
+	var curves []curve
+	for i := range found {
+		if found[i].Prediction != nil {
+			curves = append(curves, found[i].curve)
+		}
 	}
 	for i := range found {
 		t := &found[i]
@@ -273,6 +282,7 @@ func (e *terms) section(ctx context.Context) (page.Section, error) {
 			continue
 		}
 		chart, alt := t.chart("part of " + t.target)
+		chart.Y.Range = effectRange(curves, t.target)
 		if !t.apart {
 			chart.Layers = chart.Layers[1:]
 		}
