@@ -336,8 +336,7 @@ func openSamplePlot(c *cli.Command, m *gp.Model) (*samplePlot, error) {
 
 // rows returns the values along the column and the rows of all features there.
 func (p *samplePlot) rows() (values, x []float64) {
-	n, _ := p.columns[p.along].Points(p.model, samplePoints)
-	values = p.columns[p.along].Values(n)
+	values = p.columns[p.along].Line(p.model, samplePoints)
 	return values, effect.Along(p.model, p.columns, p.along, values).X
 }
 
@@ -346,7 +345,9 @@ func (p *samplePlot) add(title string, j *gp.Joint, data *plotting.Points) error
 	values, _ := p.rows()
 	v, n := &p.columns[p.along], len(values)
 	chart := v.Chart(v.Plain(values), j.Marginals(), sampleProbability, p.model.TargetName)
-	chart.Title = title
+	if chart.Title = title; values[0] > v.Low && v.Categories == nil {
+		chart.Title += ", the end of the range"
+	}
 	sampler, err := j.Sampler()
 	if err != nil {
 		return fmt.Errorf("%s: %w", title, err)

@@ -78,6 +78,16 @@ func (c *Variable) Points(m *gp.Model, least int) (n int, ok bool) {
 	return int(min(points, mostLine)), points <= mostLine
 }
 
+// Line returns the values of a line that follows the model, of some at least: over the end of the range if all of it has no room.
+func (c *Variable) Line(m *gp.Model, least int) []float64 {
+	part := *c
+	n, ok := c.Points(m, least)
+	if !ok {
+		part.Low = c.High - float64(n-1)*c.Step(m)
+	}
+	return part.Values(n)
+}
+
 // Seasons returns the periods of the model along the column.
 func (c *Variable) Seasons(m *gp.Model) []float64 {
 	seasons, _ := m.Seasons(slices.Index(m.Columns, c.First)) // none of a kernel that this program does not know

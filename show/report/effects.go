@@ -243,7 +243,7 @@ func (e *terms) centre(ctx context.Context, to *term, one *gp.Posterior, rows []
 	for i := range n {
 		total += variance(i) / float64(n)
 	}
-	if to.apart = math.Sqrt(total) < to.size; to.apart {
+	if to.apart = math.Sqrt(total) < to.size/2; to.apart {
 		for i := range d {
 			to.StdLatent[i] = math.Sqrt(variance(n + i))
 		}
@@ -259,7 +259,7 @@ func (e *terms) section(ctx context.Context) (page.Section, error) {
 	}
 	table := fields.Table{Caption: "Size of each term: the standard deviation of its posterior mean over training rows",
 		Heads: append(fields.Words("target", "term", "kernel"), fields.Numbers("size", "share of the target's deviation")...)}
-	section.Notes = []string{"The kernel is a sum, so the function is a sum of terms. Each picture shows a term along the column that changes it most, the others in the middle, minus its mean over training rows; the mean function takes the sum of these. The band is the 95 % interval of this difference. The deviations of terms do not add up, because the data determine some terms only together: a term that they do not tell from the others, with a deviation larger than its size, has no band. All pictures of a target have one scale."}
+	section.Notes = []string{"The kernel is a sum, so the function is a sum of terms. Each picture shows a term along the column that changes it most, the others in the middle, minus its mean over training rows; the mean function takes the sum of these. The band is the 95 % interval of this difference. The deviations of terms do not add up, because the data determine some terms only together: a term that they do not tell from the others, with a deviation of more than half its size, has no band. All pictures of a target have one scale."}
 	if e.trend() {
 		section.Notes = append(section.Notes, "The bands leave out the uncertainty of the mean function.")
 	}

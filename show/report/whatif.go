@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"gpfit/gp"
 	"gpfit/gp/exchange"
 	"gpfit/internal/textform"
 	"gpfit/show/effect"
@@ -73,7 +74,7 @@ func (w *whatIf) section(context.Context) (page.Section, error) {
 	}
 	data := sliders{Model: explicit, Typical: w.typicalRow()}
 	for i := range w.axes[:min(len(w.axes), mostSliders)] {
-		data.Columns = append(data.Columns, newSlider(&w.axes[i].Variable))
+		data.Columns = append(data.Columns, newSlider(m, &w.axes[i].Variable))
 	}
 	section.Notes = []string{"Move a column: the page computes the prediction of this row with the model's own kernel and all training rows. It approximates nothing; rounding differs from gpfit predict in the last digits."}
 	if variances && m.TrainNoise == nil && len(m.Noise.Labels) == 0 {
@@ -104,9 +105,9 @@ func (w *whatIf) typicalRow() []float64 {
 	return row
 }
 
-// newSlider returns the control of a column.
-func newSlider(v *effect.Variable) slider {
-	out := slider{Name: v.Name, First: v.First, Value: v.Typical, Low: v.Low, High: v.High, Step: (v.High - v.Low) / sliderSteps, Categories: v.Categories}
+// newSlider returns the control of a column, with eight steps for each turn of the shortest season.
+func newSlider(m *gp.Model, v *effect.Variable) slider {
+	out := slider{Name: v.Name, First: v.First, Value: v.Typical, Low: v.Low, High: v.High, Step: min((v.High-v.Low)/sliderSteps, 2*v.Step(m)), Categories: v.Categories}
 	for i := range v.Categories {
 		out.Encoded = append(out.Encoded, v.Encode(float64(i)))
 	}
