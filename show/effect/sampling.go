@@ -269,11 +269,28 @@ func (s *sampler) refine() error {
 	return nil
 }
 
+// steps returns values a step apart: over the whole range if they take no more than half of the means, or else over one turn of the
+// shortest season in each strip.
+func (s *sampler) steps() (values []float64) {
+	if points := (s.High - s.Low) / s.step; points < float64(s.left)/2 {
+		return matrixrows.Spaced(s.Low, s.High, 2+int(points))
+	}
+	if len(s.seasons) == 0 {
+		return nil
+	}
+	for _, start := range s.Between(s.rng, strips, 1) {
+		for k := range min(int(s.seasons[0]/s.step), s.left/2/strips) {
+			values = append(values, min(start+float64(k)*s.step, s.High))
+		}
+	}
+	return values
+}
+
 // envelope returns the strips with the lowest and the highest mean in each, once further random values are all within.
 func (s *sampler) envelope() (*Sampling, error) {
 	width := (s.High - s.Low) / strips
 	lower, upper := matrixrows.Spaced(s.Low+1e-6*width, s.High-(1-1e-6)*width, strips), matrixrows.Spaced(s.Low+(1-1e-6)*width, s.High-1e-6*width, strips)
-	if _, err := s.add(slices.Concat(s.Between(s.rng, strips, perStrip), s.kinks, lower, upper)); err != nil {
+	if _, err := s.add(slices.Concat(s.Between(s.rng, strips, perStrip), s.kinks, lower, upper, s.steps())); err != nil {
 		return nil, err
 	}
 	for within := 0; s.left > 0; { // counts rounds
