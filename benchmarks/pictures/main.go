@@ -186,7 +186,7 @@ func (c *cloud) mean(x float64, k func(d float64) float64) (sum float64) {
 	return sum
 }
 
-// shown is what a picture shows.
+// shown describes a picture.
 type shown struct {
 	what          string
 	predictions   int

@@ -336,7 +336,7 @@ func openSamplePlot(c *cli.Command, m *gp.Model) (*samplePlot, error) {
 
 // rows returns the values along the column and the rows of all features there.
 func (p *samplePlot) rows() (values, x []float64) {
-	values = p.columns[p.along].Line(p.model, samplePoints)
+	values, _ = p.columns[p.along].Line(p.model, samplePoints)
 	return values, effect.Along(p.model, p.columns, p.along, values).X
 }
 
@@ -344,7 +344,7 @@ func (p *samplePlot) rows() (values, x []float64) {
 func (p *samplePlot) add(title string, j *gp.Joint, data *plotting.Points) error {
 	values, _ := p.rows()
 	v, n := &p.columns[p.along], len(values)
-	chart := v.Chart(v.Plain(values), j.Marginals(), sampleProbability, p.model.TargetName)
+	chart := v.Chart(effect.Plain(values, v.Categories != nil), j.Marginals(), sampleProbability, p.model.TargetName)
 	if chart.Title = title; values[0] > v.Low && v.Categories == nil {
 		chart.Title += ", the end of the range"
 	}

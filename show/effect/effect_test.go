@@ -86,7 +86,7 @@ func TestChart(t *testing.T) {
 		for k := range p.StdLatent {
 			p.StdLatent[k] = 1
 		}
-		chart := c.Chart(c.Plain(x), p, 0.95, "fare")
+		chart := c.Chart(Plain(x, c.Categories != nil), p, 0.95, "fare")
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for _, l := range bounds(chart) {
 			lo, hi = min(lo, slices.Min(l)), max(hi, slices.Max(l))

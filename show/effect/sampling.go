@@ -15,7 +15,7 @@ import (
 )
 
 // Sampling says at which values a picture of functions along a column needs predictions, and how it shows them: as a line, as an
-// envelope of strips if the picture has no room for a line, or not at all.
+// envelope of strips if the picture is too small for a line, or not at all.
 type Sampling struct {
 	// Values ascend. There are none if no picture is true; Why then says why.
 	Values []float64
@@ -71,21 +71,14 @@ func (c *Variable) Step(m *gp.Model) float64 {
 	return step
 }
 
-// Points returns the number of values of a line from c.Low to c.High that follows the model, of some at least, and whether they are
-// no more than a line has.
-func (c *Variable) Points(m *gp.Model, least int) (n int, ok bool) {
-	points := max((c.High-c.Low)/c.Step(m)+1, float64(least))
-	return int(min(points, mostLine)), points <= mostLine
-}
-
-// Line returns the values of a line that follows the model, of some at least: over the end of the range if all of it has no room.
-func (c *Variable) Line(m *gp.Model, least int) []float64 {
-	part := *c
-	n, ok := c.Points(m, least)
-	if !ok {
-		part.Low = c.High - float64(n-1)*c.Step(m)
+// Line returns at least some values of a line that follows the model: whole says over the whole range, and not only over its end.
+func (c *Variable) Line(m *gp.Model, least int) (values []float64, whole bool) {
+	part, step := *c, c.Step(m)
+	points := max((c.High-c.Low)/step+1, float64(least))
+	if whole = points <= mostLine; !whole {
+		part.Low = c.High - (mostLine-1)*step
 	}
-	return part.Values(n)
+	return part.Values(int(min(points, mostLine))), whole
 }
 
 // Seasons returns the periods of the model along the column.
@@ -97,7 +90,7 @@ func (c *Variable) Seasons(m *gp.Model) []float64 {
 // Sample returns how a picture shows functions of the model from c.Low to c.High, with a line of some values at least.
 func (c *Variable) Sample(m *gp.Model, least int, means Means) (*Sampling, error) {
 	if c.Categories != nil || !(c.Low < c.High) {
-		return c.Plain(c.Values(least)), nil
+		return Plain(c.Values(least), c.Categories != nil), nil
 	}
 	s := &sampler{Variable: c, means: means, rng: rand.New(rand.NewPCG(1, 2)), seasons: c.Seasons(m), step: c.Step(m)}
 	s.seasons = slices.DeleteFunc(c.Seasons(m), func(p float64) bool { // half of one with a harmonic
@@ -111,7 +104,8 @@ func (c *Variable) Sample(m *gp.Model, least int, means Means) (*Sampling, error
 	kinks := slices.DeleteFunc(c.training(m), func(v float64) bool { return v < c.Low || v > c.High })
 	slices.Sort(kinks)
 	s.kinks = every(slices.Compact(kinks), min(mostKinks, s.left/4))
-	for n, _ := c.Points(m, least); ; n = min(4*n, mostLine) {
+	first, _ := c.Line(m, least)
+	for n := len(first); ; n = min(4*n, mostLine) {
 		line := matrixrows.Spaced(c.Low, c.High, n)
 		if ok, err := s.follows(line); ok || err != nil {
 			return &Sampling{Values: line}, err
@@ -122,9 +116,9 @@ func (c *Variable) Sample(m *gp.Model, least int, means Means) (*Sampling, error
 	}
 }
 
-// Plain returns the sampling of a line at values, or of points for categories.
-func (c *Variable) Plain(values []float64) *Sampling {
-	return &Sampling{Values: values, separate: c.Categories != nil}
+// Plain returns the sampling of a line at values, or of separate points.
+func Plain(values []float64, separate bool) *Sampling {
+	return &Sampling{Values: values, separate: separate}
 }
 
 // every returns at most that many of the values, spread evenly.
@@ -152,11 +146,11 @@ type sampler struct {
 // extreme is the lowest or highest mean in a strip.
 type extreme struct{ at, value float64 }
 
-// Between returns random values, so many in each of n equal parts of the range.
-func (c *Variable) Between(rng *rand.Rand, n, times int) (values []float64) {
+// Between returns random values, several in each of n equal parts of the range from low to high.
+func Between(low, high float64, rng *rand.Rand, n, times int) (values []float64) {
 	for i := range n * times {
 		share := (float64(i/times) + rng.Float64()) / float64(n)
-		values = append(values, c.Low*(1-share)+c.High*share)
+		values = append(values, low*(1-share)+high*share)
 	}
 	return values
 }
@@ -164,7 +158,7 @@ func (c *Variable) Between(rng *rand.Rand, n, times int) (values []float64) {
 // follows reports whether the line through the means at equally spaced values is near the means between them.
 func (s *sampler) follows(line []float64) (bool, error) {
 	n, parts := len(line), float64(len(line)-1)
-	at := slices.Concat(line, s.Between(s.rng, n-1, 1), every(s.kinks, 500))
+	at := slices.Concat(line, Between(s.Low, s.High, s.rng, n-1, 1), every(s.kinks, 500))
 	all, err := s.means(at)
 	for _, mean := range all {
 		off, most := 0.0, tolerance*spread(slices.Min(mean), slices.Max(mean))
@@ -278,7 +272,7 @@ func (s *sampler) steps() (values []float64) {
 	if len(s.seasons) == 0 {
 		return nil
 	}
-	for _, start := range s.Between(s.rng, strips, 1) {
+	for _, start := range Between(s.Low, s.High, s.rng, strips, 1) {
 		for k := range min(int(s.seasons[0]/s.step), s.left/2/strips) {
 			values = append(values, min(start+float64(k)*s.step, s.High))
 		}
@@ -290,14 +284,14 @@ func (s *sampler) steps() (values []float64) {
 func (s *sampler) envelope() (*Sampling, error) {
 	width := (s.High - s.Low) / strips
 	lower, upper := matrixrows.Spaced(s.Low+1e-6*width, s.High-(1-1e-6)*width, strips), matrixrows.Spaced(s.Low+(1-1e-6)*width, s.High-1e-6*width, strips)
-	if _, err := s.add(slices.Concat(s.Between(s.rng, strips, perStrip), s.kinks, lower, upper, s.steps())); err != nil {
+	if _, err := s.add(slices.Concat(Between(s.Low, s.High, s.rng, strips, perStrip), s.kinks, lower, upper, s.steps())); err != nil {
 		return nil, err
 	}
 	for within := 0; s.left > 0; { // counts rounds
 		if err := s.refine(); err != nil {
 			return nil, err
 		}
-		outside, err := s.add(s.Between(s.rng, strips, perStrip))
+		outside, err := s.add(Between(s.Low, s.High, s.rng, strips, perStrip))
 		if err != nil {
 			return nil, err
 		}
@@ -313,7 +307,7 @@ func (s *sampler) envelope() (*Sampling, error) {
 
 // found returns the envelope: the values of its extremes, and one more of each strip.
 func (s *sampler) found() *Sampling {
-	out := &Sampling{Values: s.Between(s.rng, strips, 1), edges: matrixrows.Spaced(s.Low, s.High, strips+1)}
+	out := &Sampling{Values: Between(s.Low, s.High, s.rng, strips, 1), edges: matrixrows.Spaced(s.Low, s.High, strips+1)}
 	for _, e := range slices.Concat(slices.Concat(s.lows...), slices.Concat(s.highs...)) {
 		out.Values = append(out.Values, e.at)
 	}

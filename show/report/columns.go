@@ -58,7 +58,7 @@ func findColumns(ctx context.Context, s *subject) (columns, error) {
 	for _, r := range relevance {
 		byFeature[r.Index] = r.Relevance
 	}
-	// Rows along columns take no more than 32 MB, or those of the columns with a picture.
+	// Rows along columns take no more than 32 MB, unless columns with a picture need more.
 	const numbers = 4 << 20
 	out := columns{all: all, relevance: relevance, moved: min(len(all), mostAxes, max(mostEffects, numbers/(effectPoints*len(m.FeatureNames))))}
 	for _, k := range effect.Order(all, byFeature) {
@@ -68,7 +68,7 @@ func findColumns(ctx context.Context, s *subject) (columns, error) {
 }
 
 // stripsNote says what an envelope is.
-const stripsNote = "Where a picture has no room for a line, a dark band is the range of the mean within each narrow strip of the picture."
+const stripsNote = "Where a picture is too small for a line, a dark band is the range of the mean within each narrow strip of the picture."
 
 // rowsAlong returns rows with values of a column, and typical ones of the others.
 func (s *subject) rowsAlong(a *axis, values []float64) dataset.Rows {

@@ -24,8 +24,8 @@ import (
 // effects shows the effect of each column.
 type effects struct{ *subject }
 
-// curves predicts along the most relevant columns, target by target. Of a time among several columns whose picture has no room for a
-// line it also predicts the last seasons. notes say which columns have no picture.
+// curves predicts along the most relevant columns, target by target. Of a time among several columns whose picture is too
+// small for a line it also predicts the last seasons. notes say which columns have no picture.
 func (e *effects) curves(ctx context.Context) (out []curve, notes []string, err error) {
 	targets := e.each()
 	byTarget := make([][]curve, len(targets))
@@ -61,7 +61,7 @@ func (e *effects) lastSeasons(a *axis) *axis {
 	for _, season := range slices.Backward(a.Seasons(e.model)) {
 		last := *a
 		last.Low = last.High - 3*season
-		if _, ok := last.Points(e.model, effectPoints); ok && last.Low > a.Low {
+		if _, whole := last.Line(e.model, effectPoints); whole && last.Low > a.Low {
 			return &last
 		}
 	}
@@ -195,7 +195,7 @@ func (e *terms) draw(ctx context.Context, to *term, m *gp.Model, part kernel.Ter
 		a := &e.axes[i]
 		values := a.Values(effectPoints)
 		if a.Categories == nil {
-			values = a.Between(rng, effectPoints, 1) // which a season cannot hide from
+			values = effect.Between(a.Low, a.High, rng, effectPoints, 1) // which a season cannot hide from
 		}
 		all, err := means(a)(values)
 		if err != nil {
@@ -233,7 +233,7 @@ func (e *terms) centre(ctx context.Context, to *term, one *gp.Posterior, rows []
 	} else if err != nil {
 		return err
 	}
-	// The variance of f − f̄ is that of f, less twice its covariance with f̄, plus that of f̄.
+	// var(f − f̄) = var f − 2 cov(f, f̄) + var f̄
 	with, total := make([]float64, n+d), 0.0
 	for i := range with {
 		with[i] = stat.Mean(j.Cov[i*(n+d):i*(n+d)+n], nil)
