@@ -170,10 +170,21 @@ func (p *predictPlot) figure(ctx context.Context, threads int, probability float
 			}
 			fewDots(data, from, low, slices.Max(p.x))
 		}
-		chart.Layers = p.layers(t, separate, data)
+		chart.Layers = p.layers(t, separate || k >= 0 && p.coarse(k), data)
 		f.Charts = append(f.Charts, chart)
 	}
 	return f, nil
+}
+
+// coarse reports whether most rows are too far apart for a line along a column: beyond a quarter of a season or two lengthscales.
+func (p *predictPlot) coarse(k int) bool {
+	x := slices.Compact(slices.Sorted(slices.Values(p.x)))
+	var gaps []float64
+	for i := range len(x) - 1 {
+		gaps = append(gaps, x[i+1]-x[i])
+	}
+	slices.Sort(gaps)
+	return p.columns[k].Categories == nil && len(gaps) > 0 && gaps[len(gaps)/2] > 4*p.columns[k].Step(p.model)
 }
 
 // mostDots is the number of training rows that one plot can show.
