@@ -71,6 +71,8 @@ import (
 //	PosteriorDraws int
 //	// MaxJitter is the largest variance that gpfit may add to the diagonal if the covariance is not positive definite; 0 allows none.
 //	MaxJitter float64
+//	// Tolerance is the wanted bound of the error of the NLML, in nats, if the method is tree, which is not exact but bounds its error; 0 means [device.DefaultTolerance].
+//	Tolerance float64
 //	// Checkpoint, if not empty, is a file that records every evaluation.
 //	Checkpoint string
 //	// DiscardCancelled makes a cancelled fit end at once.
