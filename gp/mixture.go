@@ -93,17 +93,29 @@ func NewMixture(ctx context.Context, m *Model, b device.Backend, limit int) (*Mi
 
 // mixture returns a mixture of at most limit draws, or of all of them.
 func (s *system) mixture(limit int) *Mixture {
-	x := &Mixture{own: s, lent: s.formed}
-	all := s.whole.Draws.Len()
-	count := all
+	use := s.whole.Draws.spread(limit)
+	return &Mixture{own: s, lent: s.formed, use: use, kept: make([]*system, len(use))}
+}
+
+// spread returns the indices of at most limit draws, spread evenly, or of all of them if it is 0.
+func (d *Draws) spread(limit int) (use []int) {
+	all, count := d.Len(), d.Len()
 	if limit > 0 {
 		count = min(limit, all)
 	}
 	for i := range count {
-		x.use = append(x.use, (2*i+1)*all/(2*count))
+		use = append(use, (2*i+1)*all/(2*count))
 	}
-	x.kept = make([]*system, count)
-	return x
+	return use
+}
+
+// Models returns a model for each of the draws over which [Predict] averages, with the weights of the optimum, and its
+// coefficients if they are from least squares.
+func (d *Draws) Models(m *Model) (models []*Model) {
+	for _, k := range d.spread(MostDraws) {
+		models = append(models, d.of(m, k))
+	}
+	return models
 }
 
 // MostDraws is the number of draws over which predictions average unless the caller says otherwise. It
@@ -125,9 +137,6 @@ func Predict(ctx context.Context, p *Posterior, rows []float64, n int, noise Row
 	}
 	return p.mixture(MostDraws).Predict(ctx, rows, n, noise)
 }
-
-// Len returns the number of draws in use.
-func (x *Mixture) Len() int { return len(x.use) }
 
 // Model returns the model.
 func (x *Mixture) Model() *Model { return x.own.whole }

@@ -82,6 +82,9 @@ func exchangeModels(t testing.TB) map[string]*Model {
 	for _, kind := range transform.Names()[1:] {
 		out["transform "+string(kind)], _ = transformedModel(t, kind, 40)
 	}
+	drawn := *out["transform boxcox"]
+	drawn.Draws = &Draws{Method: "laplace", Theta: [][]float64{drawn.Theta, drawn.Theta}, Noise: [][]float64{{0.05}, {0.2}}, Lambda: []float64{0.4, 1.6}}
+	out["draws"] = &drawn
 	return out
 }
 

@@ -86,9 +86,6 @@ func runExport(c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	if n := m.Draws.Len(); n > 0 {
-		c.Msg.Note("the export has the parameters of the optimum: it does not average over the model's %d draws of the parameters, as predictions do", n)
-	}
 	export := exchange.WriteJSON
 	if file.Format == output.NPZ {
 		export = exchange.WriteNPZ

@@ -280,7 +280,7 @@ func (r *prediction) prepare() (func(), error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Msg.Note("averaging over %d draws of the parameters", mixture.Len())
+		r.Msg.Note("averaging over %d draws of the parameters", min(r.PosteriorDraws, r.model.Draws.Len()))
 		r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) {
 			if r.Predict.MeanOnly {
 				return r.Predict.Means(r.Ctx, r.model, mixture.PredictMeans, in)

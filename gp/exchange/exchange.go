@@ -14,6 +14,7 @@ import (
 	"gpfit/gp"
 	"gpfit/gp/npy"
 	"gpfit/internal/score"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/kernel/oplist"
 	"gpfit/mean"
@@ -49,7 +50,19 @@ type export struct {
 	Status     string            `json:"status"`
 	// Experts divides the training rows among local experts; nil without.
 	Experts *exportExperts `json:"experts,omitempty"`
+	// Draws are the draws of the parameters over which predictions average.
+	Draws []exportDraw `json:"draws,omitempty"`
 	*arrays
+}
+
+// exportDraw has what differs from the model with the parameters of one draw. With least squares, the coefficients of
+// the mean are still to be found.
+type exportDraw struct {
+	Kernel     *node          `json:"kernel"`
+	Mean       exportMean     `json:"mean"`
+	Noise      exportNoise    `json:"noise"`
+	Transform  *transform.Map `json:"transform,omitempty"`
+	TrainNoise []float64      `json:"training_noise,omitempty"`
 }
 
 // arrays are members of the JSON form; the NPZ form stores them as NumPy arrays.
@@ -130,11 +143,7 @@ func WriteJSON(m *gp.Model, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	d := len(m.Columns)
-	e.arrays = &arrays{X: make([][]float64, m.N()), Y: m.Y, Alpha: m.Alpha, Noise: m.TrainNoise}
-	for i := range e.X {
-		e.X[i] = m.X[i*d : (i+1)*d]
-	}
+	e.arrays = &arrays{X: slices.Collect(slices.Chunk(m.X, len(m.Columns))), Y: m.Y, Alpha: m.Alpha, Noise: m.TrainNoise}
 	return json.NewEncoder(w).Encode(e)
 }
 
@@ -149,19 +158,13 @@ func WriteNPZ(m *gp.Model, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	z := zip.NewWriter(w)
-	if err := npy.AddText(z, "model.json", text); err != nil {
-		return err
-	}
 	n, d := m.N(), len(m.Columns)
 	arrays := []npy.Array{{Name: "X", Shape: []int{n, d}, Values: m.X}, {Name: "y", Shape: []int{n}, Values: m.Y}, {Name: "alpha", Shape: []int{n}, Values: m.Alpha}}
 	if m.TrainNoise != nil {
 		arrays = append(arrays, npy.Array{Name: "training_noise", Shape: []int{n}, Values: m.TrainNoise})
 	}
-	if err := npy.Add(z, arrays...); err != nil {
-		return err
-	}
-	return z.Close()
+	z := zip.NewWriter(w)
+	return cmp.Or(npy.AddText(z, "model.json", text), npy.Add(z, arrays...), z.Close())
 }
 
 func newExport(m *gp.Model) (*export, error) {
@@ -179,6 +182,13 @@ func newExport(m *gp.Model) (*export, error) {
 		Type: "gpfit export", SchemaVersion: 1, N: m.N(), D: len(m.Columns),
 		FeatureNames: m.FeatureNames, Encoding: m.Encoding, Columns: m.Columns, TargetName: m.TargetName,
 		KernelText: m.Kernel, Kernel: tree, Mean: exportedMean(m), Noise: exportedNoise(m), Scaling: m.Scaling, NLML: m.NLML, Status: m.Status,
+	}
+	for _, one := range m.Draws.Models(m) {
+		tree, err := exportedKernel(one)
+		if err != nil {
+			return nil, err
+		}
+		e.Draws = append(e.Draws, exportDraw{tree, exportedMean(one), exportedNoise(one), one.Scaling.Transform, one.TrainNoise})
 	}
 	if m.Encoding != nil {
 		e.SchemaVersion = 2
@@ -207,14 +217,11 @@ func newExport(m *gp.Model) (*export, error) {
 
 // exportedKernel exports the kernel of a model with its parameters.
 func exportedKernel(m *gp.Model) (*node, error) {
-	expr, err := m.Expression()
-	if err != nil {
-		return nil, err
-	}
 	prog, err := m.Program()
 	if err != nil {
 		return nil, err
 	}
+	expr, _ := m.Expression() // the program has read it
 	x := exporter{prog: prog, theta: m.Theta, labels: m.Columns}
 	tree, err := x.node(expr, "")
 	if err == nil && x.used != prog.NumParams {
@@ -241,14 +248,11 @@ func exportedMean(m *gp.Model) exportMean {
 }
 
 func exportedNoise(m *gp.Model) exportNoise {
-	out := exportNoise{Variance: m.NoiseVariance, Jitter: m.Jitter, GroupColumn: m.Noise.GroupColumn, KnownColumn: m.Noise.Column}
+	out := exportNoise{Variance: m.NoiseVariance, Jitter: m.Jitter, GroupColumn: m.Noise.GroupColumn, Groups: map[string]float64{}, KnownColumn: m.Noise.Column}
 	if out.OutlyingShare = m.Noise.OutlyingShare; out.OutlyingShare > 0 {
 		out.OutlyingVariance = score.Mean(m.Noise.OutlyingVariances)
 	}
 	for i, label := range m.Noise.Labels {
-		if out.Groups == nil {
-			out.Groups = map[string]float64{}
-		}
 		out.Groups[label] = m.Noise.Variances[i]
 	}
 	return out
@@ -269,8 +273,7 @@ func (x *exporter) node(e kernel.Expr, prefix string) (*node, error) {
 	var parts []kernel.Expr
 	switch e := e.(type) {
 	case *kernel.Leaf:
-		out.Type, out.Family, out.Parameters = "leaf", e.Family.Name, map[string]any{}
-		out.Columns, out.Formula = x.positions(e), e.Formula()
+		out.Type, out.Family, out.Parameters, out.Columns, out.Formula = "leaf", e.Family.Name, map[string]any{}, x.positions(e), e.Formula()
 		out.number(e)
 	case kernel.Sum:
 		out.Type, parts = "sum", e
@@ -286,8 +289,11 @@ func (x *exporter) node(e kernel.Expr, prefix string) (*node, error) {
 	}
 	x.place(out, prefix)
 	if l, ok := e.(*kernel.Leaf); ok && !slices.Contains(plainFamilies, l.Family.Name) {
-		var err error
-		out.Features, out.Operations, err = compiled(l, x.labels, out.Parameters)
+		prog, err := kernel.Compile(l, x.labels)
+		if err != nil {
+			return nil, err
+		}
+		out.Features, out.Operations, err = operationsOf(prog, leafTheta(prog, out.Parameters))
 		return out, err
 	}
 	return out, nil
@@ -378,16 +384,6 @@ var featureNames = map[kernel.FeatureKind]string{
 var operationNames = map[oplist.Op]string{
 	oplist.Exp: "exp", oplist.Log: "log", oplist.LogOrZero: "log_or_0", oplist.Log1p: "log1p", oplist.Sqrt: "sqrt", oplist.RootInverse: "inverse_sqrt",
 	oplist.Sine: "sin_turns", oplist.Cosine: "cos_turns", oplist.Tanh: "tanh", oplist.Arcsine: "asin", oplist.Erf: "erf", oplist.Sinc: "sinc", oplist.Abs: "abs", oplist.Positive: "positive", oplist.Step: "step",
-}
-
-// compiled returns the features and operations of the value of a leaf on columns with
-// labels, at its parameters.
-func compiled(l *kernel.Leaf, labels []int, parameters map[string]any) ([]pairFeature, []pairOperation, error) {
-	prog, err := kernel.Compile(l, labels)
-	if err != nil {
-		return nil, nil, err
-	}
-	return operationsOf(prog, leafTheta(prog, parameters))
 }
 
 // operationsOf returns the features and operations of a program at its parameters.

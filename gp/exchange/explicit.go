@@ -3,6 +3,7 @@ package exchange
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -73,13 +74,9 @@ func lowerFactor(m *gp.Model, prog *kernel.Program) ([]byte, error) {
 	row := kernel.NewEvaluator(prog)
 	row.Bind(m.Theta)
 	sigma := mat.NewSymDense(n, nil)
-	values := make([]float64, n)
-	for i := range n {
-		row.Row(values[:i+1], x, i, x, 0, i+1)
-		values[i] += noise[min(i, len(noise)-1)]
-		for j, v := range values[:i+1] {
-			sigma.SetSym(i, j, v)
-		}
+	for i, upper := range slices.Collect(slices.Chunk(sigma.RawSymmetric().Data, n)) {
+		row.Row(upper[i:], x, i, x, i, n)
+		upper[i] += noise[min(i, len(noise)-1)]
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(sigma) {
@@ -87,11 +84,9 @@ func lowerFactor(m *gp.Model, prog *kernel.Program) ([]byte, error) {
 	}
 	var lower mat.TriDense
 	factor.LTo(&lower)
-	packed := make([]float64, 0, n*(n+1)/2)
+	var packed []float64
 	for i := range n {
-		for j := range i + 1 {
-			packed = append(packed, lower.At(i, j))
-		}
+		packed = append(packed, lower.RawTriangular().Data[i*n:i*n+i+1]...)
 	}
 	return littleEndian(packed), nil
 }
