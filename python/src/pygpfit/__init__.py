@@ -5,6 +5,7 @@ model files, `compare`, `select` and `profile` compare kernels and methods, `bat
 batches, and `plots` draws models. All numbers come from the program gpfit, which this package carries.
 """
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version as _version_of
 
 from ._errors import (
@@ -29,6 +30,14 @@ try:
     __version__ = _version_of("pygpfit")
 except PackageNotFoundError:  # not installed
     __version__ = "0+unknown"
+
+
+def __getattr__(name: str) -> object:
+    """Import the modules plots and mlflow, which need other packages, where they are first used."""
+    if name in ("plots", "mlflow"):
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "DataError",

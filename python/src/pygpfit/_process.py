@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from . import _words
 from ._errors import GPFitError, GPFitWarning, InterruptedFitError, UsageError, error_of
 from ._options import OPTIONS, VARIABLES
 from ._progress import Progress, watcher
@@ -70,7 +70,7 @@ def flags(options: Options, command: str) -> list[str]:
     out: list[str] = []
     for key, value in options.items():
         if key not in table:
-            raise UsageError(f"{command} has no option {key}{_nearest(key, table)}")
+            raise UsageError(f"{command} has no option {key}{_words.option(key, table)}")
         kind, default = table[key]
         flag = "--" + key.rstrip("_").replace("_", "-")
         if value is None or isinstance(value, type(default)) and value == default:
@@ -87,11 +87,6 @@ def flags(options: Options, command: str) -> list[str]:
         else:
             out.append(f"{flag}={_text(value)}")
     return out
-
-
-def _nearest(key: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(key, known, 1)
-    return f": did you mean {near[0]}?" if near else ""
 
 
 def _text(value: Any) -> str:
@@ -216,6 +211,7 @@ def messages(stderr: str, names: Mapping[str, str]) -> tuple[list[str], str]:
         for path, name in names.items():
             text = text.replace(path, name)
         text = re.sub(r"--([a-z]+(?:-[a-z]+)*)", _keyword, text)
+        text = _words.kernels(text)
         if text.startswith("warning: "):
             warned.append(text.removeprefix("warning: "))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 
 from . import _html, _tables, _temporary
+from ._near import Near, near as near_of
 from ._errors import GPFitError, InterruptedFitError, InterruptedFitWarning, UsageError
 from ._keywords import completes
 from ._options import (
@@ -43,6 +45,8 @@ class Model:
     def __init__(self, data: bytes, summary: Report | None = None) -> None:
         self.data, self.summary = data, summary
         self._file: _temporary.File | None = None
+        # What predicts in this process: not known yet, or None if gpfit predicts.
+        self._near: Near | None | bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {"data": self.data, "summary": self.summary}
@@ -119,7 +123,20 @@ class Model:
             ``missing="blank"``, NaN in rows with gaps; with ``keep="id"``, that column of the
             table, too, as text
         """
-        return self._table("predict", data, options)
+        refuse_out("predict", options)
+        near = self.near()
+        found = None if near is None else near.table(data, options)
+        return self._table("predict", data, options) if found is None else found
+
+    def near(self) -> Near | None:
+        """Return what predicts in this process, by NumPy; None for a model with which gpfit predicts."""
+        if isinstance(self._near, bool):
+            self._near = None if os.environ.get("GPFIT_DEVICE") else near_of(self.data, self._exported)
+        return self._near
+
+    def _exported(self, target: str | None) -> Report:
+        report: Report = json.loads(run("export", self.path, options=flags({"target": target}, "export")))
+        return report
 
     @completes("sample")
     def sample(self, data: Table, **options: Unpack[SampleOptions]) -> dict[str, Column]:

@@ -1,0 +1,1 @@
+../../../examples/exported_kernels.py
