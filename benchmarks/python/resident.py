@@ -1,14 +1,16 @@
 """Times calls from Python beside scikit-learn's, in turn: one row, 100,000 rows, small fits, cross-validation.
 
-    python benchmarks/python/resident.py [RESULTS.json]
+    python benchmarks/python/resident.py [RESULTS.json] [--load N] [--rows]
 
-Needs pygpfit and scikit-learn. Each time is the median of several, taken in turn with the other program.
+Needs pygpfit and scikit-learn. Each time is the median of several, taken in turn with the other program; of one row, the
+median and the 90 % quantile. --load adds as many processes that compute, and --rows times predictions of one row and fits alone.
+"process" is the program gpfit that stays, which computes what this process does not; "first" reads and factors the model.
 """
 
+import argparse
 import json
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,6 +39,11 @@ def data(n, d=2, seed=1):
 
 def in_turn(repeats, *calls):
     """Return the median time of each call in ms."""
+    return [times[0] for times in quantiles(repeats, *calls)]
+
+
+def quantiles(repeats, *calls):
+    """Return the median and the 90 % quantile of the time of each call in ms."""
     times = [[] for _ in calls]
     for call in calls:
         call()
@@ -45,16 +52,30 @@ def in_turn(repeats, *calls):
             begun = time.perf_counter()
             call()
             taken.append(1e3 * (time.perf_counter() - begun))
-    return [statistics.median(taken) for taken in times]
+    return [[round(float(np.quantile(taken, q)), 4) for q in (0.5, 0.9)] for taken in times]
 
 
-def one_row(n):
+def one_row(n, posterior):
     X, y = data(n)
-    ours, theirs = GPFitRegressor("rbf").fit(X, y), GaussianProcessRegressor(KERNEL, normalize_y=True).fit(X, y)
-    row = X[:1] + 0.01
-    mean = in_turn(200, lambda: ours.predict(row), lambda: theirs.predict(row))
-    std = in_turn(200, lambda: ours.predict(row, return_std=True), lambda: theirs.predict(row, return_std=True))
-    return {"n": n, "mean_ms": mean, "std_ms": std}
+    ours = GPFitRegressor("rbf", posterior=posterior).fit(X, y)
+    theirs = GaussianProcessRegressor(ours_as_kernel(ours), normalize_y=True, optimizer=None).fit(X, y)
+    row, model = X[:1] + 0.01, ours.model_
+    begun = time.perf_counter()
+    near = model.near()
+    first = 1e3 * (time.perf_counter() - begun)
+    names = ("std", "sklearn_std", "mean", "sklearn_mean", "process_std")
+    table = {"x0": row[:, 0], "x1": row[:, 1]}
+    taken = quantiles(
+        200, lambda: ours.predict(row, return_std=True), lambda: theirs.predict(row, return_std=True),
+        lambda: ours.predict(row), lambda: theirs.predict(row), lambda: model._table("predict", table, {}),
+    )
+    return {"n": n, "draws": near.draws if near else None, "in_process": near is not None, "first_ms": round(first, 2)} | dict(zip(names, taken, strict=True))
+
+
+def ours_as_kernel(ours):
+    """Return the tuned kernel as one of scikit-learn, whose fit then takes no time."""
+    p = ours.parameters_
+    return ConstantKernel(p["signal_variance"]) * RBF(p["lengthscale"]) + WhiteKernel(p["noise_variance"])
 
 
 def many_rows():
@@ -72,11 +93,10 @@ def many_rows():
 
 def fits():
     X, y = data(20, 1)
-    times = in_turn(
-        30, lambda: GPFitRegressor("rbf").fit(X, y), lambda: GPFitRegressor().fit(X, y),
-        lambda: GaussianProcessRegressor(KERNEL, normalize_y=True).fit(X, y),
-    )
-    return dict(zip(("rbf_ms", "default_ms", "sklearn_ms"), times, strict=True)) | {"n": 20}
+    options = {"rbf": {}, "rbf_without_draws": {"posterior": "none"}, "rbf_one_start": {"posterior": "none", "restarts": 1}, "default": None}
+    ours = [lambda o=o: GPFitRegressor(**({} if o is None else {"kernel": "rbf"} | o)).fit(X, y) for o in options.values()]
+    times = in_turn(20, *ours, lambda: GaussianProcessRegressor(KERNEL, normalize_y=True).fit(X, y))
+    return dict(zip([f"{name}_ms" for name in (*options, "sklearn")], times, strict=True)) | {"n": 20}
 
 
 def folds():
@@ -97,11 +117,24 @@ def machine():
 
 
 def main():
-    results = {"machine": machine(), "one_row": [one_row(n) for n in (20, 100, 500, 2000)], "many_rows": many_rows(), "fit": fits(), "cross_validation": folds()}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", nargs="?")
+    parser.add_argument("--load", type=int, default=0)
+    parser.add_argument("--rows", action="store_true")
+    args = parser.parse_args()
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: sum(range(10**5))"]) for _ in range(args.load)]
+    try:
+        rows = [one_row(n, posterior) for n in (20, 100, 500, 2000) for posterior in ("none", "auto")[: 1 + (n < 100)]]
+        results = {"machine": machine(), "added_load": args.load, "one_row": rows, "fit": fits()}
+        if not args.rows:
+            results |= {"many_rows": many_rows(), "cross_validation": folds()}
+    finally:
+        for one in busy:
+            one.kill()
     text = json.dumps(results, indent=1)
     print(text)
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(text + "\n", encoding="utf-8")
+    if args.results:
+        Path(args.results).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
