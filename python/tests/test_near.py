@@ -50,7 +50,7 @@ def compare(model, data, near=True, scale=None, **options):
 
 KERNELS = [
     "rbf", "rbf(ard)", "matern12", "matern32(ard)", "matern52", "rq", "periodic", "cosine(ard)*rbf", "linear + constant*matern12", "poly(3)", "rbf + matern32(dims=1)",
-    "rbf*periodic(dims=0) + linear(dims=1)", "(rbf + linear)*matern12(dims=0)", "matern(3.5)", "wendland(1)", "additive(rbf)", "rbf(rotated)", "arcsine",
+    "rbf*periodic(dims=0) + linear(dims=1)", "(rbf + linear)*matern12(dims=0)", "matern(3.5)", "wendland(1)", "additive(rbf)", "rbf(rotated)", "matern32(sphere)", "arcsine",
     "gibbs", "hamming(dims=0) + rbf", "wendland(2)", "formula(exp(-r/a), a=1)", "formula(1/(1+r2/a), a=1)*linear", "formula(exp(-sqrt(r2)/a)*sinc(r), a=1)",
 ]
 

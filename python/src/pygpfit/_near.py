@@ -10,6 +10,7 @@ import io
 import json
 import os
 import threading
+import zipfile
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]  # pyright: ignore[reportMissingTypeStubs]
 
 from . import _tables
+from ._errors import GPFitError
 from ._exported import VERSIONS, Prediction, Predictor
 from ._exported_kernels import Kernel, own
 from ._types import Column, Floats, Options, Report
@@ -218,5 +220,5 @@ def near(data: bytes, export: Callable[[str | None], Report]) -> Near | None:
     with _building:
         try:
             return Near(data, export)
-        except (ValueError, KeyError, TypeError, ArithmeticError, np.linalg.LinAlgError):
+        except (GPFitError, zipfile.BadZipFile, OSError, EOFError, ValueError, LookupError, TypeError, ArithmeticError):
             return None
