@@ -29,6 +29,8 @@ _ROWS, _NUMBERS = 2000, 4_000_000
 _PAIRS, _OPERATIONS = 200_000, 100_000_000
 # Beyond this ratio of pivots, and this sum of terms of a mean, rounding may take the tenth digit.
 _GROWTH, _TERMS = 3000.0, 1e6
+# A variance below this share of the prior's is the difference of numbers that agree to so many digits.
+_SHARE = 1e-10
 _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800, "years": 31556952}
 # Options that may be given here, and the values of others that change nothing.
 _OPTIONS = {"interval", "mean_only", "gradient", "unseen", "threads", "fallback"}
@@ -57,23 +59,26 @@ class Near:
         self.weights, self.noise = header.get("noise", {}).get("weight_column"), model["noise"]
         self.columns, self.mean = model["columns"], model["mean"]["basis"]
         with threadpool_limits(1, user_api="blas"):  # threads of BLAS wait for each other beside other work
-            self.mixed = self._checked(Predictor(*self.exports))
-            self.plain = self.mixed if not draws else self._checked(Predictor(*self.exports, draws=False))
+            self.mixed = Predictor(*self.exports)
+            self.plain = self.mixed if not draws else Predictor(*self.exports, draws=False)
+        # The least variance that rounding leaves whole, in the square of a scaled target.
+        self.least = max(map(self._least, {self.mixed, self.plain}))
         self.prior = Kernel([model["kernel"]])
         plain = [{"name": name, "kind": "number"} for name in model["feature_names"]]
         self.coding: list[Report] = model["encoding"]["columns"] if "encoding" in model else plain
         self._ranges(np.asarray(model["X"], dtype=np.float64))
 
-    def _checked(self, predictor: Predictor) -> Predictor:
-        """Return a predictor if its digits can be those of gpfit."""
+    def _least(self, predictor: Predictor) -> float:
+        """Return a share of the largest variance of the prior, and raise an error if digits cannot be those of gpfit."""
+        largest = 0.0
         for part in predictor.parts:
-            a = part.x
-            prior: Any = part.kernel(own(a))
-            most = np.max(np.broadcast_to(prior, (len(part.factors), len(a), 1)), axis=(1, 2))
+            prior: Any = part.kernel(own(part.x))
+            most = np.max(np.broadcast_to(prior, (len(part.factors), len(part.x), 1)), axis=(1, 2))
             terms = np.max(np.sum(np.abs(part.alpha), axis=1) * most[:, None])
             if not (part.growth < _GROWTH and terms < _TERMS and np.all(np.isfinite(part.alpha))):
                 raise ValueError("the covariance is nearly singular")
-        return predictor
+            largest = max(largest, float(np.max(most)))
+        return _SHARE * largest
 
     def _ranges(self, x: Floats) -> None:
         """Find the ranges of the columns that are no categories, and which of them the mean function extrapolates."""
@@ -100,7 +105,7 @@ class Near:
             means = predictor.means(rows)
             return means if np.isfinite(means).all() else None
         found = predictor(rows, noise)
-        if not (np.isfinite(found.mean).all() and np.isfinite(found.std).all()) or found.medians.any():
+        if not (np.isfinite(found.mean).all() and np.isfinite(found.std).all()) or found.medians.any() or found.latent.min() < self.least:
             return None
         outside = np.any((far > 0) & self.further, axis=1)
         if outside.any():
