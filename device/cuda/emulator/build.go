@@ -216,7 +216,7 @@ func (with toolchain) compileInto(parent, root string) error {
 
 // objects are compiled from C++.
 var objects = []string{"ptx_arithmetic.o", "ptx_memory.o", "ptx_conversions.o", "ptx_decode.o", "ptx_device.o", "ptx_registers.o",
-	"ptx_parser.o", "ptx_block.o", "ptx_exchange.o", "ptx_lexer.o"}
+	"ptx_parser.o", "ptx_block.o", "ptx_exchange.o", "ptx_lexer.o", "ptx_clock.o"}
 
 // hot are the objects whose loops over threads take most of the tests' time.
 var hot = []string{"ptx_arithmetic.o", "ptx_memory.o", "ptx_block.o"}

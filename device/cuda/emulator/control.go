@@ -128,7 +128,28 @@ type Call struct {
 }
 
 // Record returns the calls of the math libraries by f.
-func Record(t testing.TB, f func()) []Call {
+func Record(t testing.TB, f func()) (calls []Call) {
+	t.Helper()
+	for _, c := range record(t, f) {
+		calls = append(calls, Call{Routine: c.name(), M: c.size[0], N: c.size[1], K: c.size[2], Offset: c.offset, LD: c.ld})
+	}
+	return calls
+}
+
+// noted is a recorded call; see emu_call in emu.h.
+type noted struct {
+	entry                         [32]byte
+	size, offset, ld              [3]int64
+	stream, kind, priority, event int64
+}
+
+func (c *noted) name() string {
+	name, _, _ := bytes.Cut(c.entry[:], []byte{0})
+	return string(name)
+}
+
+// record returns what a device records of f.
+func record(t testing.TB, f func()) []noted {
 	t.Helper()
 	Need(t)
 	control("gpfit_emu_record", 1)
@@ -138,18 +159,10 @@ func Record(t testing.TB, f func()) []Call {
 	if count == 0 {
 		return nil
 	}
-	noted := make([]struct {
-		entry            [32]byte
-		size, offset, ld [3]int64
-	}, count)
+	all := make([]noted, count)
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	pin.Pin(&noted[0])
-	control("gpfit_emu_noted", uintptr(unsafe.Pointer(&noted[0])), uintptr(count))
-	calls := make([]Call, count)
-	for i, c := range noted {
-		name, _, _ := bytes.Cut(c.entry[:], []byte{0})
-		calls[i] = Call{Routine: string(name), M: c.size[0], N: c.size[1], K: c.size[2], Offset: c.offset, LD: c.ld}
-	}
-	return calls
+	pin.Pin(&all[0])
+	control("gpfit_emu_noted", uintptr(unsafe.Pointer(&all[0])), uintptr(count))
+	return all
 }

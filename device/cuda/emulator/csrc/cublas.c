@@ -117,7 +117,7 @@ API int cublasDgemm_v2_64(struct handle *h, int ta, int tb, L m, L n, L k, const
                           const double *b, L ldb, const double *beta, double *c, L ldc) {
 	ENTER;
 	REQUIRE(matrix(a, ta ? k : m, ta ? m : k, lda) && matrix(b, tb ? n : k, tb ? k : n, ldb) && matrix(c, m, n, ldc));
-	note((struct call){"gemm", {m, n, k}, {a, b, c}, {lda, ldb, ldc}});
+	note((struct call){"gemm", {m, n, k}, {a, b, c}, {lda, ldb, ldc}, h->stream});
 	queue((struct routine){h, 0, gemm, __func__, mantissa(h), 0, ta != 0, tb != 0, m, n, k, lda, ldb, ldc, largest(m, n, k), *alpha, *beta, a, b, c});
 	return 0;
 }
@@ -127,7 +127,7 @@ API int cublasDsymm_v2_64(struct handle *h, int side, int uplo, L m, L n, const 
 	ENTER;
 	REQUIRE(side == LEFT && uplo == UPPER && *alpha == 1 && *beta == 0);
 	REQUIRE(matrix(a, m, m, lda) && matrix(b, m, n, ldb) && matrix(c, m, n, ldc));
-	note((struct call){"symm", {m, n, m}, {a, b, c}, {lda, ldb, ldc}});
+	note((struct call){"symm", {m, n, m}, {a, b, c}, {lda, ldb, ldc}, h->stream});
 	queue((struct routine){h, 0, symm, __func__, 0, side, 0, 0, m, n, m, lda, ldb, ldc, largest(m, n, 0), 1, 0, a, b, c});
 	return 0;
 }
@@ -137,7 +137,7 @@ API int cublasDtrsm_v2_64(struct handle *h, int side, int uplo, int trans, int d
 	ENTER;
 	L k = side == LEFT ? m : n;
 	REQUIRE(uplo == LOWER && diag == NONUNIT && matrix(a, k, k, lda) && matrix(b, m, n, ldb));
-	note((struct call){"trsm", {m, n, k}, {a, b, b}, {lda, ldb, ldb}});
+	note((struct call){"trsm", {m, n, k}, {a, b, b}, {lda, ldb, ldb}, h->stream});
 	queue((struct routine){h, 0, trsm, __func__, 0, side, trans != 0, 0, m, n, k, lda, ldb, ldb, largest(m, n, 0), *alpha, 1, a, b, b});
 	return 0;
 }
@@ -149,7 +149,7 @@ API int cublasDgemmStridedBatched_64(struct handle *h, int ta, int tb, L m, L n,
 	int bits = mantissa(h);
 	for (L i = 0; i < count; i++, a += sa, b += sb, c += sc) {
 		REQUIRE(matrix(a, ta ? k : m, ta ? m : k, lda) && matrix(b, tb ? n : k, tb ? k : n, ldb) && matrix(c, m, n, ldc));
-		note((struct call){"gemmbatched", {m, n, k}, {a, b, c}, {lda, ldb, ldc}});
+		note((struct call){"gemmbatched", {m, n, k}, {a, b, c}, {lda, ldb, ldc}, h->stream});
 		queue((struct routine){h, 0, gemm, __func__, bits, 0, ta != 0, tb != 0, m, n, k, lda, ldb, ldc, largest(m, n, k), *alpha, *beta, a, b, c});
 	}
 	return 0;

@@ -274,7 +274,7 @@ API CUresult cuDeviceGetAttribute(int *v, int attribute, CUdevice d) {
 	ENTER(FREE);
 	switch (attribute) {
 	case 13: *v = 1500000; break;        /* clock, kHz */
-	case 16: *v = 4; break;              /* multiprocessors */
+	case 16: *v = emu_dry() ? 132 : 4; break; /* multiprocessors */
 	case 20: *v = emu_devices[d].mode; break;
 	case 36: *v = 2000000; break;        /* memory clock, kHz */
 	case 37: *v = 512; break;            /* memory bus, bits */

@@ -16,7 +16,7 @@ static int nspoilings;
 
 static struct emu_call *calls;
 static long ncalls, capacity;
-static int recording;
+static int recording, dry;
 
 /* GPFIT_EMU_SPOIL lists entry:from:kind, separated by commas. */
 __attribute__((constructor)) static void configure(void) { emu_each("GPFIT_EMU_SPOIL", gpfit_emu_spoil); }
@@ -62,11 +62,39 @@ API void gpfit_emu_note(const struct emu_call *c) {
 				abort();
 		}
 		calls[ncalls] = *c;
+		if (c->kind == LIBRARY_CALL)
+			calls[ncalls].priority = emu_priority((void *)c->stream);
 		for (int i = 0; i < 3; i++)
 			calls[ncalls].at[i] = emu_offset((const void *)c->at[i]);
 		ncalls++;
 	}
 	pthread_mutex_unlock(&emu_lock);
+}
+
+/* Makes the devices dry, or ends that. */
+API void gpfit_emu_dry(int on) { dry = on; }
+
+int emu_dry(void) { return dry; }
+
+void emu_dry_note(struct emu_call c) {
+	if (dry) {
+		c.priority = emu_priority((void *)c.stream);
+		gpfit_emu_note(&c);
+	}
+}
+
+static int magnitude(int64_t n) { return n < 2 ? 0 : 1 + magnitude(n / 2); }
+
+int emu_known(struct emu_call *c) {
+	int found = 0;
+	pthread_mutex_lock(&emu_lock);
+	for (long i = ncalls - 1; i >= 0 && !found; i--)
+		if (calls[i].kind == LAUNCH && magnitude(calls[i].size[0]) == magnitude(c->size[0]) && !strcmp(calls[i].entry, c->entry)) {
+			memcpy(c->ld, calls[i].ld, sizeof c->ld);
+			found = 1;
+		}
+	pthread_mutex_unlock(&emu_lock);
+	return found;
 }
 
 /* Copies the list to out, which has room for max calls, and returns its length. */

@@ -3,7 +3,7 @@
  * part of its first page before it. Its contents are 0xff (a NaN as float64), so that
  * reads of memory that was never written show, too. An allocation above LARGE contains
  * zeros, in pages that the system provides on first access, and may therefore exceed
- * the machine's memory. */
+ * the machine's memory. So does every allocation of a dry device. */
 #define _GNU_SOURCE
 #include "emu.h"
 
@@ -92,7 +92,7 @@ static CUresult allocate(char **p, size_t n) {
 	}
 	r->base = r->map + PAGE + whole - n;
 	memset(r->map + PAGE, CANARY, whole - n);
-	if (n <= LARGE)
+	if (n <= LARGE && !emu_dry())
 		memset(r->base, 0xff, n);
 	d->used += (long long)n;
 	r->next = regions;
@@ -225,6 +225,9 @@ static CUresult move_later(struct move m, int host_from, int host_to, void *stre
 	}
 	if (host_to || host_from)
 		__atomic_add_fetch(&copied, (long)(m.width * m.lines), __ATOMIC_RELAXED);
+	emu_dry_note((struct emu_call){.kind = m.from ? COPY : SET, .stream = (int64_t)stream, .size = {(int64_t)(m.width * m.lines), host_from || host_to}});
+	if (emu_dry() && !m.from)
+		return 0;
 	if (!emu_asynchronous())
 		return move(&m), 0;
 	int staged = host_from && !is_pinned(m.from);

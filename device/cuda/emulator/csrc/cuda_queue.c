@@ -21,7 +21,7 @@ struct op {
 
 struct stream {
 	struct handle h;
-	int nonblocking;
+	int nonblocking, priority;
 	struct op *first, **end;
 	struct stream *next;
 };
@@ -192,7 +192,13 @@ int emu_queued(int (*is)(void (*run)(void *), const void *arg, const void *what)
 
 int emu_asynchronous(void) { return seed != 0; }
 
+int emu_priority(void *s) { return (uintptr_t)s <= 2 ? 0 : ((struct stream *)s)->priority; }
+
 static void later(void *s, struct op o) {
+	if (emu_dry()) {
+		free(o.arg);
+		return;
+	}
 	if (!seed) {
 		o.run(o.arg);
 		free(o.arg);
@@ -219,18 +225,29 @@ API void gpfit_emu_order(long s) {
 /* Returns the largest number of streams that had work at the same time. */
 API long gpfit_emu_busy(void) { return most; }
 
-API CUresult cuStreamCreate(void **p, unsigned flags) {
-	ENTER(CONTEXT);
+static CUresult create(void **p, unsigned flags, int priority) {
 	if (flags > 1)
 		return INVALID_VALUE;
 	struct stream *s = emu_handle(STREAM, sizeof *s);
 	s->nonblocking = (int)flags; /* CU_STREAM_NON_BLOCKING */
+	s->priority = priority;
 	s->end = &s->first;
 	pthread_mutex_lock(&lock);
 	s->next = streams;
 	streams = s;
 	pthread_mutex_unlock(&lock);
 	return *p = s, 0;
+}
+
+API CUresult cuStreamCreate(void **p, unsigned flags) {
+	ENTER(CONTEXT);
+	return create(p, flags, 0);
+}
+
+/* A device clamps a priority to its range, of which the least number comes first. */
+API CUresult cuStreamCreateWithPriority(void **p, unsigned flags, int priority) {
+	ENTER(CONTEXT);
+	return create(p, flags, priority < -5 ? -5 : priority > 0 ? 0 : priority);
 }
 
 API CUresult cuStreamDestroy_v2(void *p) {
@@ -253,6 +270,7 @@ API CUresult cuStreamSynchronize(void *s) {
 	ENTER(CONTEXT);
 	if (!emu_valid(s, STREAM))
 		return INVALID_HANDLE;
+	emu_dry_note((struct emu_call){.kind = SYNCHRONIZE, .stream = (int64_t)s});
 	emu_drain_stream(s);
 	return emu_current->sticky;
 }
@@ -264,6 +282,7 @@ API CUresult cuStreamWaitEvent(void *s, void *p, unsigned flags) {
 		return INVALID_HANDLE;
 	if (e->h.dev->sticky)
 		return e->h.dev->sticky;
+	emu_dry_note((struct emu_call){.kind = WAIT, .stream = (int64_t)s, .event = (int64_t)p});
 	if (!seed || !e->recorded) /* an event that was never recorded does not hold back */
 		return 0;
 	pthread_mutex_lock(&lock);
@@ -296,6 +315,7 @@ API CUresult cuEventRecord(void *p, void *s) {
 	if (!emu_valid(p, EVENT) || !emu_valid(s, STREAM))
 		return INVALID_HANDLE;
 	struct event *e = p;
+	emu_dry_note((struct emu_call){.kind = RECORD, .stream = (int64_t)s, .event = (int64_t)p});
 	pthread_mutex_lock(&lock);
 	e->recorded++;
 	queue(stream_of(s), (struct op){.event = e});
@@ -310,6 +330,7 @@ API CUresult cuEventSynchronize(void *p) {
 	if (!emu_valid(p, EVENT))
 		return INVALID_HANDLE;
 	struct event *e = p;
+	emu_dry_note((struct emu_call){.kind = SYNCHRONIZE, .event = (int64_t)p});
 	pthread_mutex_lock(&lock);
 	while (e->passed < e->recorded && more()) {
 	}

@@ -98,7 +98,7 @@ API int cusolverDnXpotrf(struct handle *h, void *params, int uplo, L n, int type
 	ENTER;
 	REQUIRE(h && params && type == REAL64 && compute == REAL64 && uplo == LOWER && matrix(a, n, n, lda));
 	REQUIRE(ndevice >= WORK_BYTES && in_range(device, ndevice) && host && nhost >= HOST_BYTES && in_range(info, sizeof *info));
-	note((struct call){"potrf", {n, n, n}, {a, a, a}, {lda, lda, lda}});
+	note((struct call){"potrf", {n, n, n}, {a, a, a}, {lda, lda, lda}, h->stream});
 	static long number;
 	struct factor f = {__func__, n, lda, a, __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED), device, info};
 	later(h->stream, begin, &f, sizeof f);

@@ -97,12 +97,23 @@ struct extent *emu_extents(size_t *n);
  * in none. */
 int64_t emu_offset(const void *p);
 
-/* A call of a math library: its name and sizes, and the addresses (in the list: the
- * offsets in their allocations) and leading dimensions of up to three matrices. */
+/* A call that is recorded. That of a math library has its name and sizes, and the addresses (in the list:
+ * the offsets in their allocations) and leading dimensions of up to three matrices. A dry device records the
+ * other kinds, too. */
 struct emu_call {
 	char entry[32];
-	int64_t size[3], at[3], ld[3];
+	int64_t size[3], at[3], ld[3], stream, kind, priority, event;
 };
+/* The size of a launch is its blocks, and ld has what the model says of one; a copy, or memory that is set, has bytes. */
+enum { LIBRARY_CALL, LAUNCH, COPY, SET, RECORD, WAIT, SYNCHRONIZE };
+API void gpfit_emu_note(const struct emu_call *c);
+/* Notes a call of a dry device. */
+void emu_dry_note(struct emu_call c);
+/* Returns whether the devices are dry: they record the calls and compute nothing. */
+int emu_dry(void);
+/* Sets what the model says of a launch if the list has one of about as many blocks, and returns whether it has. */
+int emu_known(struct emu_call *launch);
+int emu_priority(void *stream);
 API void gpfit_emu_spoil(const char *entry, long from, int kind);
 /* Withdraws what tests requested from the math libraries. The caller holds the lock. */
 void emu_library_reset(void);
@@ -120,5 +131,8 @@ int emu_ptx_params(const void *kernel, int *sizes);
 int emu_ptx_accepts(const void *kernel, const unsigned grid[3], const unsigned block[3], unsigned shared);
 int emu_ptx_launch(const struct emu_ptx *m, const void *kernel, const unsigned grid[3], const unsigned block[3],
                    unsigned shared, void **params);
+/* Runs some blocks of a launch and sets the means of what a model says of them; see ptx_clock.h. */
+int emu_ptx_timed(const struct emu_ptx *m, const void *kernel, const unsigned grid[3], const unsigned block[3],
+                  unsigned shared, void **params, int64_t means[3]);
 
 #endif

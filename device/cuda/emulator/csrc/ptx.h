@@ -11,6 +11,7 @@ namespace ptx {
 using i32 = int32_t;
 using i64 = int64_t;
 using u8 = uint8_t;
+using u16 = uint16_t;
 using u32 = uint32_t;
 using u64 = uint64_t;
 
@@ -44,6 +45,9 @@ struct Instr {
     Operand guard; // a predicate, or an immediate if there is no guard
     Operand op[MaxOperands];
     i64 offset = 0; // for an address
+    u16 latency = 0; // what a Clock takes for it
+    u8 issue = 0;
+    bool hold = false, stores = false;
     bool guarded() const { return !guard.immediate(); }
 };
 

@@ -151,7 +151,7 @@ bool Worker::release() {
     }
     std::fill_n(places, frame.threads, at + 1);
     std::fill_n(waits, frame.threads, Nowhere);
-    frame.shadow.barrier();
+    barrier();
     activate(at + 1);
     return true;
 }
@@ -238,7 +238,7 @@ bool Worker::leave(const Instr &in) {
         return true;
     }
     if (in.flow == Flow::Barrier && who == active && frame.active == frame.threads) {
-        frame.shadow.barrier();
+        barrier();
         at++;
         return true;
     }
@@ -256,6 +256,9 @@ bool Worker::leave(const Instr &in) {
 bool Worker::step() {
     const Instr &in = instruction();
     bool more = true;
+    if (clock != nullptr) {
+        clock->issued(at, active, frame.lo, frame.hi);
+    }
     switch (in.flow) {
     case Flow::Next:
         execute(in);
@@ -276,6 +279,24 @@ void Worker::run(u64 block) {
     startBlock(block);
     while (step()) {
     }
+}
+
+void Worker::barrier() {
+    frame.shadow.barrier();
+    if (clock != nullptr) {
+        clock->barrier();
+    }
+}
+
+Cycles Worker::timed(u64 block) {
+    Clock c;
+    c.begin(*kernel, frame.threads);
+    clock = &c;
+    frame.dry = true;
+    run(block);
+    clock = nullptr;
+    frame.dry = false;
+    return c.end();
 }
 
 } // namespace ptx

@@ -1,5 +1,6 @@
 // Execution of blocks.
 #pragma once
+#include "ptx_clock.h"
 #include "ptx_frame.h"
 
 #include <atomic>
@@ -22,6 +23,8 @@ class Worker {
   public:
     // begin prepares for the blocks of a launch.
     void begin(const Launch &l);
+    // timed runs a block and returns what a Clock says of it. Stores to global memory have no effect.
+    Cycles timed(u64 block);
     // run runs a block. It throws a Fault that instruction() caused.
     void run(u64 block);
     const Instr &instruction() const { return kernel->code[static_cast<size_t>(at)]; }
@@ -39,10 +42,12 @@ class Worker {
     bool regroup();
     bool release();
     void activate(i32 pc);
+    void barrier();
 
     const Kernel *kernel = nullptr;
     const Launch *launch = nullptr;
     Frame frame;
+    Clock *clock = nullptr;
     std::unique_ptr<char[]> registerMemory;
     size_t registerCapacity = 0;
     std::vector<u64> shared, local;

@@ -1,4 +1,5 @@
 // The parser of PTX: instructions.
+#include "ptx_clock.h"
 #include "ptx_parser.h"
 
 #include <cstring>
@@ -139,6 +140,7 @@ void Parser::instruction() {
     }
     expect(";");
     decode(in, opcode, ops);
+    price(in, opcode);
     kernel->code.push_back(in);
     line = 0;
 }

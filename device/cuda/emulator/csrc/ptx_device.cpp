@@ -139,6 +139,16 @@ std::vector<Extent> allocations(const Module &m) {
     return all;
 }
 
+Launch launchOf(const Module &m, const void *kernel, const unsigned grid[3], const unsigned block[3], unsigned shared, void **params) {
+    const Kernel &k = *static_cast<const Kernel *>(kernel);
+    Launch l{&k, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared, std::vector<u8>(k.paramBytes), {}};
+    for (size_t i = 0; i < k.params.size(); i++) {
+        memcpy(l.params.data() + k.params[i].offset, params[i], k.params[i].size);
+    }
+    l.extents = allocations(m);
+    return l;
+}
+
 } // namespace
 
 struct emu_ptx {
@@ -179,14 +189,34 @@ extern "C" int emu_ptx_accepts(const void *kernel, const unsigned grid[3], const
 }
 
 extern "C" int emu_ptx_launch(const struct emu_ptx *m, const void *kernel, const unsigned grid[3], const unsigned block[3], unsigned shared, void **params) {
-    const Kernel &k = *static_cast<const Kernel *>(kernel);
-    Launch l{&k, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared, std::vector<u8>(k.paramBytes), {}};
-    if (!accepts(k, l)) {
+    Launch l = launchOf(*m->module, kernel, grid, block, shared, params);
+    return accepts(*l.kernel, l) ? runAll(l) : INVALID_VALUE;
+}
+
+extern "C" int emu_ptx_timed(const struct emu_ptx *m, const void *kernel, const unsigned grid[3], const unsigned block[3], unsigned shared, void **params,
+                             int64_t means[3]) {
+    Launch l = launchOf(*m->module, kernel, grid, block, shared, params);
+    if (!accepts(*l.kernel, l)) {
         return INVALID_VALUE;
     }
-    for (size_t i = 0; i < k.params.size(); i++) {
-        memcpy(l.params.data() + k.params[i].offset, params[i], k.params[i].size);
+    auto w = takeWorker();
+    w->begin(l);
+    const u64 count = std::min<u64>(l.blocks(), l.blocks() > 1000 ? 31 : 7);
+    std::fill_n(means, 3, 0);
+    for (u64 k = 0; k < count; k++) {
+        // Their numbers are spread by the golden ratio, because rows of tiles repeat.
+        const u64 block = ((2 * k + 1) * 0x4f1bbcdcbfa53e0bull >> 32) * l.blocks() >> 32;
+        try {
+            const Cycles c = w->timed(block);
+            means[0] += static_cast<int64_t>(c.block / count);
+            means[1] += static_cast<int64_t>(c.issue / count);
+            means[2] += static_cast<int64_t>(c.stored / count);
+        } catch (const Fault &f) {
+            Job job{l};
+            job.report(f, w->instruction(), block);
+            return f.code;
+        }
     }
-    l.extents = allocations(*m->module);
-    return runAll(l);
+    giveWorker(std::move(w));
+    return 0;
 }

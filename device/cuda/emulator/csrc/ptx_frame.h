@@ -54,6 +54,7 @@ struct Frame {
     size_t pitch = 0;
     int threads = 0;
     int lo = 0, hi = 0, active = 0;
+    bool dry = false; // stores to global memory have no effect
     const u8 *mask = nullptr;
     // Memory.
     const std::vector<Extent> *extents = nullptr; // sorted

@@ -265,6 +265,9 @@ template <class T, class D, bool Store> void global(Frame &f, const Instr &in, c
     const u32 bytes = sizeof(T) * in.vector;
     requireAligned(f, r, bytes);
     requireAllocated(f, r, bytes);
+    if (Store && f.dry) {
+        return;
+    }
     moveAll<T, D, Store>(f, in, r, nullptr, 0);
 }
 

@@ -83,6 +83,8 @@ struct call {
 	int64_t size[3];
 	const void *at[3];
 	int64_t ld[3];
+	const void *stream;
+	int64_t kind, priority, event;
 };
 
 static inline void note(struct call c) {

@@ -1,0 +1,113 @@
+package cuda
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+	"gpfit/internal/testcheck"
+	"gpfit/kernel"
+	"gpfit/kernel/kerneltest"
+)
+
+// stages are the times of a value with gradient and of its parts, by the clock of the emulated card. They are a model's.
+type stages struct{ fill, factor, solve, inverse, contract, all time.Duration }
+
+// clocked returns the stages of a second evaluation of n points with the kernel rbf of 8 inputs.
+func clocked(t *testing.T, n int, choose func(*sizes)) (s stages) {
+	const d = 8
+	emulator.Dry(t)
+	emulator.SetMemory(0, 80<<30)
+	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
+	b := testcheck.Get(open(0))(t)
+	defer mustClose(t, b)
+	b.flopRate = func() float64 { return 4.5e13 }
+	choose(&b.sizes)
+	x := make([]float64, n*d)
+	for i := range x {
+		x[i] = math.Sin(float64(i))
+	}
+	prog := kerneltest.Program(t, "rbf", d)
+	ws := testcheck.Get(b.NewWorkspace(t.Context(), kernel.NewPoints(x, n, d)))(t)
+	defer ws.Close()
+	w, theta, noise, grad, diag := ws.(*Workspace), []float64{1, 2}, []float64{0.1}, make([]float64, 2), make([]float64, n)
+	alpha, h := make([]float64, n), emulator.H100(n)
+	part := func(f func() error) (emulator.Work, time.Duration) {
+		work := emulator.Trace(t, func() { testcheck.Do(t, f()) })
+		took, _ := h.Time(work)
+		return work, took
+	}
+	for range 2 {
+		var works [5]emulator.Work
+		works[0], s.fill = part(func() error {
+			if w.lockstep != nil {
+				return nil
+			}
+			return w.Fill(t.Context(), prog, theta, noise)
+		})
+		works[1], s.factor = part(func() (err error) {
+			if w.lockstep != nil {
+				err = w.Form(t.Context(), prog, theta, noise)
+			} else {
+				err = w.Factor(t.Context())
+			}
+			if err == nil {
+				_, _, err = w.LogDet()
+			}
+			return err
+		})
+		works[2], s.solve = part(func() error { return w.Solve(t.Context(), alpha, 1) })
+		works[3], s.inverse = part(func() error { return w.InverseDiagonal(t.Context(), diag) })
+		works[4], s.contract = part(func() error {
+			return w.Contract(t.Context(), device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)
+		})
+		s.all, _ = h.Time(slices.Concat(works[:]...))
+	}
+	return s
+}
+
+// large are the steps of November 2026, without company and without a matrix of U.
+func large(s *sizes) { s.together, s.spread = 0, 0 }
+
+// TestClockOfMeasured compares the clock with what was measured on an H100 on 2026-11-22 with the steps of large
+// matrices.
+func TestClockOfMeasured(t *testing.T) {
+	for _, m := range []struct {
+		n                                    int
+		fill, factor, inverse, contract, all float64
+	}{
+		{2000, 40.2e-6, 998e-6, 500e-6, 133e-6, 2.06e-3}, {5000, 63.7e-6, 3.19e-3, 3.37e-3, 245e-6, 7.77e-3},
+		{10_000, 260e-6, 11.5e-3, 18.5e-3, 596e-6, 32.7e-3}, {20_000, 1.14e-3, 66.3e-3, 117.6e-3, 1.93e-3, 191e-3},
+	} {
+		s := clocked(t, m.n, large)
+		t.Logf("n = %d: the model says %+v", m.n, s)
+		for what, pair := range map[string][2]float64{
+			"fill": {s.fill.Seconds(), m.fill}, "contraction": {s.contract.Seconds(), m.contract},
+			"inverse": {s.inverse.Seconds(), m.inverse}, "all": {s.all.Seconds(), m.all},
+		} {
+			if what != "all" && what != "inverse" && m.n > 2000 {
+				continue // these move memory, of which the clock knows little
+			}
+			if ratio := pair[0] / pair[1]; !(ratio < 1.5 && ratio > 1/1.5) {
+				t.Errorf("n = %d, %s: the model says %.3g s, measured %.3g s", m.n, what, pair[0], pair[1])
+			}
+		}
+	}
+}
+
+// TestClock compares what the clock says of a value with gradient with its budget.
+func TestClock(t *testing.T) {
+	for _, c := range []struct {
+		n      int
+		budget time.Duration
+	}{{1000, 3600 * time.Microsecond}, {2000, 7500 * time.Microsecond}, {5000, 13 * time.Millisecond}, {10_000, 40 * time.Millisecond}, {20_000, 196 * time.Millisecond}} {
+		s := clocked(t, c.n, func(*sizes) {})
+		t.Logf("n = %d: the model says %+v", c.n, s)
+		if s.all > c.budget {
+			t.Errorf("n = %d: the model says %v, more than %v", c.n, s.all, c.budget)
+		}
+	}
+}
