@@ -31,83 +31,166 @@ DEVICE Problem problemOf(const Problem *problems, i64 each) { return problems[bl
 
 DEVICE i64 leafWidth(i64 n, i64 o) { return least(Order, n - o); }
 
+// The leading dimension of a leaf in shared memory. It is odd, so that neither rows nor columns meet in one bank.
+constexpr int Pitch = Order + 1;
+
 struct Leaf {
-    double v[Order * (Order + 1) / 2];
+    double v[Order * Pitch];
 };
 
-// Loads the lower triangle of the leaf at o.
-DEVICE void loadLeaf(Leaf *leaf, const double *a, i64 lda, i64 o, i64 w) {
-    for (i64 e = thread(); e < w * w; e += Threads) {
-        i64 i = e % w, j = e / w;
-        if (i >= j) {
-            leaf->v[packed(i, j)] = a[at(o + i, o + j, lda)];
-        }
+// Tiles of Span×Span elements: thread t has the elements (t mod Depth + Depth·r, t/Depth + Depth·c) of a block of
+// Order rows and columns in its registers.
+constexpr int Depth = 16, Span = 4;
+
+struct Tile {
+    double v[Span][Span];
+};
+
+DEVICE int rowOf(int r) { return thread() % Depth + Depth * r; }
+DEVICE int columnOf(int c) { return thread() / Depth + Depth * c; }
+
+// Loads the lower triangle of the leaf at a. From w on it has the rows of the identity.
+DEVICE void loadLeaf(Leaf *leaf, const double *a, int lda, int w) {
+    int i = thread() % Order, first = thread() / Order;
+    for (int k = 0; k < Order / (Threads / Order); k++) {
+        int j = first + k * (Threads / Order);
+        double one = i == j ? 1.0 : 0.0;
+        leaf->v[i + Pitch * j] = i >= j && i < w ? a[i + j * lda] : one;
     }
 }
+
+struct Column {
+    double v[2][Order], pivots[Order], scale[Order];
+};
+
+DEVICE bool isPivot(double v) { return v > 0.0 && isFinite(v); }
 
 // gpfit_batch_leaf factors the leaf at o. It takes one block per problem. A pivot that is
-// not positive makes all that follows NaN.
+// not positive makes all that follows NaN. The columns are scaled by the roots of the pivots
+// in the end, so that a column waits for one reciprocal.
 KERNEL gpfit_batch_leaf(const Problem *problems, i64 lda, i64 n, i64 o) {
-    SHARED(Leaf, leaf);
+    SHARED(Column, s);
     Problem p = problemOf(problems, 1);
-    i64 w = leafWidth(n, o);
-    int t = thread(), i = t % Order;
-    loadLeaf(&leaf, p.a, lda, o, w);
-    if (t == 0 && o == 0) {
-        p.out[0] = 0.0;
+    int t = thread(), w = (int)leafWidth(n, o), ld = (int)lda;
+    double *leaf = p.a + at(o, o, lda);
+    Tile a;
+    for (int c = 0; c < Span; c++) {
+        for (int r = 0; r < Span; r++) {
+            int i = rowOf(r), j = columnOf(c);
+            double one = i == j ? 1.0 : 0.0;
+            a.v[r][c] = i >= j && i < w ? leaf[i + j * ld] : one;
+        }
     }
-    barrier();
-    for (i64 c = 0; c < w; c++) {
-        double pivot = leaf.v[packed(c, c)];
-        bool good = pivot > 0.0 && isFinite(pivot);
-        double root = good ? __nvvm_sqrt_rn_d(pivot) : __builtin_nan("");
-        if (t == 0 && !good && p.out[0] == 0.0) {
-            p.out[0] = (double)(o + c + 1);
-        }
-        barrier();
-        if (t >= c && t < w) {
-            double v = leaf.v[packed(t, c)];
-            leaf.v[packed(t, c)] = t == c ? root : v / root;
-        }
-        barrier();
-        if (i < w) {
+#pragma clang loop unroll(full)
+    for (int phase = 0; phase < Span; phase++) {
 #pragma clang loop unroll(disable)
-            for (i64 j = c + 1 + t / Order; j <= i; j += Threads / Order) {
-                leaf.v[packed(i, j)] = __builtin_fma(-leaf.v[packed(i, c)], leaf.v[packed(j, c)], leaf.v[packed(i, j)]);
+        for (int q = 0; q < Depth; q++) {
+            double *column = s.v[q % 2], *pivots = s.pivots + phase * Depth;
+            if (t / Depth == q) { // the rows below the diagonal
+                double *mine = column + t % Depth;
+                mine[phase * Depth] = t % Depth > q ? a.v[phase][phase] : 0.0;
+                for (int r = phase + 1; r < Span; r++) {
+                    mine[r * Depth] = a.v[r][phase];
+                }
+                if (t % Depth == q) {
+                    pivots[q] = a.v[phase][phase];
+                }
+            }
+            barrier();
+            const double *below = column + t % Depth, *right = column + t / Depth;
+            double inverse = isPivot(pivots[q]) ? -(1.0 / pivots[q]) : __builtin_nan("");
+            double x[Span], y[Span];
+            for (int k = phase; k < Span; k++) {
+                x[k] = below[k * Depth];
+                y[k] = right[k * Depth] * inverse;
+            }
+            for (int c = phase; c < Span; c++) {
+                for (int r = c; r < Span; r++) {
+                    a.v[r][c] = __builtin_fma(x[r], y[c], a.v[r][c]);
+                }
             }
         }
-        barrier();
     }
-    for (i64 e = t; e < w * w; e += Threads) {
-        i64 row = e % w, col = e / w;
-        if (row >= col) {
-            p.a[at(o + row, o + col, lda)] = leaf.v[packed(row, col)];
+    barrier();
+    double root = 0.0;
+    if (t < Order) {
+        root = isPivot(s.pivots[t]) ? __nvvm_sqrt_rn_d(s.pivots[t]) : __builtin_nan("");
+        s.scale[t] = 1.0 / root;
+    }
+    if (t < w) {
+        leaf[t + t * ld] = root;
+    }
+    if (t == 0) {
+        double bad = o == 0 ? 0.0 : p.out[0];
+        if (bad == 0.0 && !isPivot(s.pivots[w - 1])) { // the last one, if any
+            int c = 0;
+            while (isPivot(s.pivots[c])) {
+                c++;
+            }
+            bad = (double)(o + c + 1);
+        }
+        p.out[0] = bad;
+    }
+    barrier();
+    for (int c = 0; c < Span; c++) {
+        for (int r = c; r < Span; r++) {
+            int i = rowOf(r), j = columnOf(c);
+            if (i > j && i < w) {
+                leaf[i + j * ld] = a.v[r][c] * s.scale[j];
+            }
         }
     }
 }
-
-// Rows of a triangular solve that a block takes.
-constexpr int Rows = 32;
 
 struct Substitution {
     Leaf leaf;
-    double x[Order][Rows];
+    double x[2][Order], inverse[Order];
 };
 
-// Solves X·Lᵀ = B for the rows that s->x holds, with the leaf of order w: thread t works on
-// row t mod Rows and writes columns c ≡ t/Rows of the solution to out, if that row exists.
-DEVICE void substitute(Substitution *s, i64 w, double *out, i64 ld, bool exists) {
-    int row = thread() % Rows, group = thread() / Rows;
+// Solves X·Lᵀ = B for Order rows B with the leaf that s holds. Its diagonal becomes zero.
+DEVICE void substitute(Substitution *s, Tile *b) {
+    int t = thread();
+    barrier();
+    if (t < Order) {
+        s->inverse[t] = 1.0 / s->leaf.v[t + Pitch * t];
+        s->leaf.v[t + Pitch * t] = 0.0;
+    }
+    barrier();
+#pragma clang loop unroll(full)
+    for (int phase = 0; phase < Span; phase++) {
+        const double *l = s->leaf.v + Pitch * phase * Depth + t / Depth;
 #pragma clang loop unroll(disable)
-    for (i64 c = 0; c < w; c++) {
-        barrier();
-        double x = s->x[c][row] / s->leaf.v[packed(c, c)];
-        if (exists && c % (Threads / Rows) == group) {
-            out[at(row, c, ld)] = x;
+        for (int q = 0; q < Depth; q++, l += Pitch) {
+            double *solution = s->x[q % 2] + t % Depth; // negative
+            if (t / Depth == q) {
+                double inverse = s->inverse[phase * Depth + q];
+                for (int r = 0; r < Span; r++) {
+                    b->v[r][phase] *= inverse;
+                    solution[r * Depth] = -b->v[r][phase];
+                }
+            }
+            barrier();
+            double x[Span];
+            for (int r = 0; r < Span; r++) {
+                x[r] = solution[r * Depth];
+            }
+            for (int c = phase; c < Span; c++) {
+                double v = l[c * Depth];
+                for (int r = 0; r < Span; r++) {
+                    b->v[r][c] = __builtin_fma(v, x[r], b->v[r][c]);
+                }
+            }
         }
-#pragma clang loop unroll(disable)
-        for (i64 j = c + 1 + group; j < w; j += Threads / Rows) {
-            s->x[j][row] = __builtin_fma(-s->leaf.v[packed(j, c)], x, s->x[j][row]);
+    }
+}
+
+// Writes the first w columns and the first rows of a tile.
+DEVICE void writeTile(const Tile *b, double *a, int lda, int rows, int w) {
+    for (int c = 0; c < Span; c++) {
+        for (int r = 0; r < Span; r++) {
+            if (rowOf(r) < rows && columnOf(c) < w) {
+                a[rowOf(r) + columnOf(c) * lda] = b->v[r][c];
+            }
         }
     }
 }
@@ -115,70 +198,81 @@ DEVICE void substitute(Substitution *s, i64 w, double *out, i64 ld, bool exists)
 // gpfit_batch_below computes the rows of L below the leaf at o, in place.
 KERNEL gpfit_batch_below(const Problem *problems, i64 lda, i64 n, i64 o) {
     SHARED(Substitution, s);
-    i64 w = leafWidth(n, o), each = tilesOf(n - o - w, Rows);
+    i64 w = leafWidth(n, o), each = tilesOf(n - o - w, Order);
     Problem p = problemOf(problems, each);
-    i64 i0 = o + w + block() % each * Rows, i = i0 + thread() % Rows;
-    loadLeaf(&s.leaf, p.a, lda, o, w);
-    for (i64 c = thread() / Rows; c < w; c += Threads / Rows) {
-        s.x[c][thread() % Rows] = i < n ? p.a[at(i, o + c, lda)] : 0.0;
+    i64 i0 = o + w + block() % each * Order;
+    int rows = (int)least(Order, n - i0), ld = (int)lda;
+    loadLeaf(&s.leaf, p.a + at(o, o, lda), ld, (int)w);
+    double *a = p.a + at(i0, o, lda);
+    Tile b;
+    for (int c = 0; c < Span; c++) {
+        for (int r = 0; r < Span; r++) {
+            b.v[r][c] = rowOf(r) < rows ? a[rowOf(r) + columnOf(c) * ld] : 0.0;
+        }
     }
-    substitute(&s, w, p.a + at(i0, o, lda), lda, i < n);
+    substitute(&s, &b);
+    writeTile(&b, a, ld, rows, (int)w);
 }
 
 // gpfit_batch_above writes the columns of U of the leaf at o, rows 0 … o+w−1, to the panel, and
 // the diagonal of the leaf to the pivots.
 KERNEL gpfit_batch_above(const Problem *problems, i64 lda, i64 n, i64 o) {
     SHARED(Substitution, s);
-    i64 w = leafWidth(n, o), rows = o + w, each = tilesOf(rows, Rows);
+    i64 w = leafWidth(n, o), end = o + w, each = tilesOf(end, Order);
     Problem p = problemOf(problems, each);
-    i64 i0 = block() % each * Rows, i = i0 + thread() % Rows;
-    loadLeaf(&s.leaf, p.a, lda, o, w);
-    for (i64 c = thread() / Rows; c < w; c += Threads / Rows) {
-        double v = i == o + c ? 1.0 : 0.0;
-        s.x[c][thread() % Rows] = i < o ? p.a[at(i, o + c, lda)] : v;
+    i64 i0 = block() % each * Order;
+    int rows = (int)least(Order, end - i0), ld = (int)lda;
+    loadLeaf(&s.leaf, p.a + at(o, o, lda), ld, (int)w);
+    const double *a = p.a + at(i0, o, lda);
+    Tile b;
+    for (int c = 0; c < Span; c++) {
+        for (int r = 0; r < Span; r++) {
+            int i = rowOf(r), j = columnOf(c);
+            double one = i == j ? 1.0 : 0.0; // o is a multiple of Order
+            if (i0 < o) {
+                one = j < (int)w ? a[i + j * ld] : 0.0;
+            }
+            b.v[r][c] = one;
+        }
     }
-    substitute(&s, w, p.panel + i0, lda, i < rows);
+    barrier();
     if (i0 == 0 && thread() < w) {
-        p.pivots[o + thread()] = s.leaf.v[packed(thread(), thread())];
+        p.pivots[o + thread()] = s.leaf.v[thread() + Pitch * thread()];
     }
+    substitute(&s, &b);
+    writeTile(&b, p.panel + i0, ld, rows, (int)w);
 }
 
 // A product of two blocks of Order rows and w ≤ Order columns works on chunks of Depth columns.
-constexpr int Depth = 16, Span = 4;
-
 struct Chunks {
     double x[Depth][Order], y[Depth][Order];
 };
 
-// The elements (thread mod 16 + 16r, thread/16 + 16c) of X·Yᵀ.
-struct Products {
-    double v[Span][Span];
-};
-
-// Computes X·Yᵀ for the first m rows of x and k rows of y, both of w columns.
-DEVICE Products multiply(Chunks *s, const double *x, i64 m, const double *y, i64 k, i64 ld, i64 w) {
-    Products sum;
+// Computes the tile of X·Yᵀ for the first m rows of x and k rows of y, both of w columns.
+DEVICE Tile multiply(Chunks *s, const double *x, i64 m, const double *y, i64 k, i64 lda, int w) {
+    Tile sum;
     for (int r = 0; r < Span; r++) {
         for (int c = 0; c < Span; c++) {
             sum.v[r][c] = 0.0;
         }
     }
-    int t = thread(), tx = t % Depth, ty = t / Depth;
-    int row = t % Order, first = t / Order;
+    int row = thread() % Order, first = thread() / Order, ld = (int)lda;
+    bool inX = row < m, inY = row < k;
 #pragma clang loop unroll(disable)
-    for (i64 q0 = 0; q0 < w; q0 += Depth) {
+    for (int q0 = 0; q0 < w; q0 += Depth) {
         barrier();
-        for (int q = first; q < Depth; q += Threads / Order) {
+        for (int j = 0; j < Depth / (Threads / Order); j++) {
+            int q = first + j * (Threads / Order);
             bool in = q0 + q < w;
-            s->x[q][row] = in && row < m ? x[at(row, q0 + q, ld)] : 0.0;
-            s->y[q][row] = in && row < k ? y[at(row, q0 + q, ld)] : 0.0;
+            s->x[q][row] = in && inX ? x[row + (q0 + q) * ld] : 0.0;
+            s->y[q][row] = in && inY ? y[row + (q0 + q) * ld] : 0.0;
         }
         barrier();
-#pragma clang loop unroll_count(2)
+#pragma clang loop unroll_count(4)
         for (int q = 0; q < Depth; q++) {
             for (int r = 0; r < Span; r++) {
                 for (int c = 0; c < Span; c++) {
-                    sum.v[r][c] = __builtin_fma(s->x[q][tx + Depth * r], s->y[q][ty + Depth * c], sum.v[r][c]);
+                    sum.v[r][c] = __builtin_fma(s->x[q][rowOf(r)], s->y[q][columnOf(c)], sum.v[r][c]);
                 }
             }
         }
@@ -192,19 +286,21 @@ KERNEL gpfit_batch_trailing(const Problem *problems, i64 lda, i64 n, i64 o) {
     SHARED(Chunks, s);
     i64 w = leafWidth(n, o), from = o + w, side = tilesOf(n - from, Order), each = side * (side + 1) / 2;
     Problem p = problemOf(problems, each);
-    i64 tile = block() % each, column = 0;
-    while (tile >= side - column) {
-        tile -= side - column;
+    int tile = (int)(block() % each), column = 0;
+    for (int left = (int)side; tile >= left; left--) {
+        tile -= left;
         column++;
     }
     i64 i0 = from + (column + tile) * Order, j0 = from + column * Order;
     const double *l = p.a + at(0, o, lda);
-    Products sum = multiply(&s, l + i0, n - i0, l + j0, n - j0, lda, w);
+    Tile sum = multiply(&s, l + i0, n - i0, l + j0, n - j0, lda, (int)w);
+    double *a = p.a + at(i0, j0, lda);
+    int rows = (int)least(Order, n - i0), ld = (int)lda, right = (int)(i0 - j0); // of the diagonal
     for (int c = 0; c < Span; c++) {
         for (int r = 0; r < Span; r++) {
-            i64 i = i0 + thread() % Depth + Depth * r, j = j0 + thread() / Depth + Depth * c;
-            if (i < n && j <= i) {
-                p.a[at(i, j, lda)] -= sum.v[r][c];
+            int i = rowOf(r), j = columnOf(c);
+            if (i < rows && j <= i + right) {
+                a[i + j * ld] -= sum.v[r][c];
             }
         }
     }
@@ -218,20 +314,22 @@ KERNEL gpfit_batch_expand(const Problem *problems, i64 lda, i64 n, i64 o) {
     i64 w = leafWidth(n, o), end = o + w, side = tilesOf(n, Order), rows = tilesOf(end, Order);
     i64 each = rows * side - rows * (rows - 1) / 2;
     Problem p = problemOf(problems, each);
-    i64 tile = block() % each, row = 0;
-    while (tile >= side - row) {
-        tile -= side - row;
+    int tile = (int)(block() % each), row = 0;
+    for (int left = (int)side; tile >= left; left--) {
+        tile -= left;
         row++;
     }
     i64 i0 = row * Order, j0 = (row + tile) * Order;
     bool right = j0 >= end, first = right ? i0 == o : j0 == o;
     const double *y = right ? p.a + at(j0, o, lda) : p.panel + j0;
-    Products sum = multiply(&s, p.panel + i0, end - i0, y, (right ? n : end) - j0, lda, w);
+    Tile sum = multiply(&s, p.panel + i0, end - i0, y, (right ? n : end) - j0, lda, (int)w);
+    double *a = p.a + at(i0, j0, lda);
+    int height = (int)least(Order, end - i0), width = (int)least(Order, (right ? n : end) - j0), ld = (int)lda;
     for (int c = 0; c < Span; c++) {
         for (int r = 0; r < Span; r++) {
-            i64 i = i0 + thread() % Depth + Depth * r, j = j0 + thread() / Depth + Depth * c;
-            if (i < end && j < (right ? n : end) && i <= j) {
-                double *to = i == j ? p.diagonal + i : p.a + at(i, j, lda);
+            int i = rowOf(r), j = columnOf(c);
+            if (i < height && j < width && (j0 > i0 || i <= j)) {
+                double *to = i == j && i0 == j0 ? p.diagonal + i0 + i : a + i + j * ld;
                 double v = right ? -sum.v[r][c] : sum.v[r][c];
                 *to = first ? v : *to + v;
             }
@@ -250,20 +348,20 @@ struct System {
 
 // Solves L·x = b, or Lᵀ·x = b with transposed, for the leaf of order w and b in s->x. Thread t
 // < w returns x_t.
-DEVICE double solveLeaf(System *s, i64 w, bool transposed) {
+DEVICE double solveLeaf(System *s, int w, bool transposed) {
     int t = thread();
     barrier();
-    double v = t < w ? s->x[t] : 0.0;
+    double v = t < w ? s->x[t] : 0.0, inverse = t < w ? 1.0 / s->leaf.v[t + Pitch * t] : 0.0;
 #pragma clang loop unroll(disable)
-    for (i64 step = 0; step < w; step++) {
-        i64 c = transposed ? w - 1 - step : step;
+    for (int step = 0; step < w; step++) {
+        int c = transposed ? w - 1 - step : step;
         if (t == c) {
-            v /= s->leaf.v[packed(c, c)];
+            v *= inverse;
             s->x[c] = v;
         }
         barrier();
         if (t < w && (transposed ? t < c : t > c)) {
-            v = __builtin_fma(-(transposed ? s->leaf.v[packed(c, t)] : s->leaf.v[packed(t, c)]), s->x[c], v);
+            v = __builtin_fma(-s->leaf.v[transposed ? c + Pitch * t : t + Pitch * c], s->x[c], v);
         }
     }
     return v;
@@ -276,11 +374,11 @@ KERNEL gpfit_batch_forward(const Problem *problems, i64 lda, i64 n, i64 o) {
     i64 w = leafWidth(n, o), each = 1 + tilesOf(n - o - w, Order);
     Problem p = problemOf(problems, each);
     int t = thread(), row = t % Order, part = t / Order;
-    loadLeaf(&s.leaf, p.a, lda, o, w);
+    loadLeaf(&s.leaf, p.a + at(o, o, lda), (int)lda, (int)w);
     if (t < w) {
         s.x[t] = p.rhs[o + t];
     }
-    double x = solveLeaf(&s, w, false);
+    double x = solveLeaf(&s, (int)w, false);
     i64 chunk = block() % each;
     if (chunk == 0) {
         if (t < w) {
@@ -291,8 +389,9 @@ KERNEL gpfit_batch_forward(const Problem *problems, i64 lda, i64 n, i64 o) {
     i64 i = o + w + (chunk - 1) * Order + row;
     double sum = 0.0;
     if (i < n) {
-        for (i64 c = part; c < w; c += Threads / Order) {
-            sum = __builtin_fma(p.a[at(i, o + c, lda)], s.x[c], sum);
+        const double *l = p.a + at(i, o, lda);
+        for (int c = part; c < (int)w; c += Threads / Order) {
+            sum = __builtin_fma(l[c * (int)lda], s.x[c], sum);
         }
     }
     s.rows[part][row] = sum;
@@ -309,11 +408,11 @@ KERNEL gpfit_batch_backward(const Problem *problems, i64 lda, i64 n, i64 o) {
     i64 w = leafWidth(n, o), each = 1 + tilesOf(o, Columns);
     Problem p = problemOf(problems, each);
     int t = thread(), row = t % Order, part = t / Order;
-    loadLeaf(&s.leaf, p.a, lda, o, w);
+    loadLeaf(&s.leaf, p.a + at(o, o, lda), (int)lda, (int)w);
     if (t < w) {
         s.x[t] = p.panel[o + t];
     }
-    double x = solveLeaf(&s, w, true);
+    double x = solveLeaf(&s, (int)w, true);
     i64 chunk = block() % each;
     if (chunk == 0) {
         if (t < w) {
