@@ -40,7 +40,8 @@ struct Leaf {
 
 // Tiles of Span×Span elements: thread t has the elements (t mod Depth + Depth·r, t/Depth + Depth·c) of a block of
 // Order rows and columns in its registers.
-constexpr int Depth = 16, Span = 4;
+// Groups of Order threads take every fourth column.
+constexpr int Depth = 16, Span = 4, Groups = Threads / Order;
 
 struct Tile {
     double v[Span][Span];
@@ -52,10 +53,16 @@ DEVICE int columnOf(int c) { return thread() / Depth + Depth * c; }
 // Loads the lower triangle of the leaf at a. From w on it has the rows of the identity.
 DEVICE void loadLeaf(Leaf *leaf, const double *a, int lda, int w) {
     int i = thread() % Order, first = thread() / Order;
-    for (int k = 0; k < Order / (Threads / Order); k++) {
-        int j = first + k * (Threads / Order);
+    double v[Depth]; // all loads come before their first use
+#pragma clang loop unroll(full)
+    for (int k = 0; k < Depth; k++) {
+        int j = first + k * Groups;
         double one = i == j ? 1.0 : 0.0;
-        leaf->v[i + Pitch * j] = i >= j && i < w ? a[i + j * lda] : one;
+        v[k] = i >= j && i < w ? a[i + j * lda] : one;
+    }
+#pragma clang loop unroll(full)
+    for (int k = 0; k < Depth; k++) {
+        leaf->v[i + Pitch * (first + k * Groups)] = v[k];
     }
 }
 
@@ -257,22 +264,34 @@ DEVICE Tile multiply(Chunks *s, const double *x, i64 m, const double *y, i64 k, 
         }
     }
     int row = thread() % Order, first = thread() / Order, ld = (int)lda;
+    const double *mineX = x + row + first * ld, *mineY = y + row + first * ld;
     bool inX = row < m, inY = row < k;
 #pragma clang loop unroll(disable)
     for (int q0 = 0; q0 < w; q0 += Depth) {
-        barrier();
-        for (int j = 0; j < Depth / (Threads / Order); j++) {
-            int q = first + j * (Threads / Order);
-            bool in = q0 + q < w;
-            s->x[q][row] = in && inX ? x[row + (q0 + q) * ld] : 0.0;
-            s->y[q][row] = in && inY ? y[row + (q0 + q) * ld] : 0.0;
+        double u[Depth / Groups], v[Depth / Groups]; // all loads come before their first use
+#pragma clang loop unroll(full)
+        for (int j = 0; j < Depth / Groups; j++) {
+            bool in = q0 + first + j * Groups < w;
+            u[j] = in && inX ? mineX[(q0 + j * Groups) * ld] : 0.0;
+            v[j] = in && inY ? mineY[(q0 + j * Groups) * ld] : 0.0;
         }
         barrier();
+        for (int j = 0; j < Depth / Groups; j++) {
+            s->x[first + j * Groups][row] = u[j];
+            s->y[first + j * Groups][row] = v[j];
+        }
+        barrier();
+        const double *tileX = s->x[0] + thread() % Depth, *tileY = s->y[0] + thread() / Depth;
 #pragma clang loop unroll_count(4)
         for (int q = 0; q < Depth; q++) {
+            double a[Span], b[Span];
+            for (int r = 0; r < Span; r++) {
+                a[r] = tileX[q * Order + r * Depth];
+                b[r] = tileY[q * Order + r * Depth];
+            }
             for (int r = 0; r < Span; r++) {
                 for (int c = 0; c < Span; c++) {
-                    sum.v[r][c] = __builtin_fma(s->x[q][rowOf(r)], s->y[q][columnOf(c)], sum.v[r][c]);
+                    sum.v[r][c] = __builtin_fma(a[r], b[c], sum.v[r][c]);
                 }
             }
         }
@@ -296,11 +315,22 @@ KERNEL gpfit_batch_trailing(const Problem *problems, i64 lda, i64 n, i64 o) {
     Tile sum = multiply(&s, l + i0, n - i0, l + j0, n - j0, lda, (int)w);
     double *a = p.a + at(i0, j0, lda);
     int rows = (int)least(Order, n - i0), ld = (int)lda, right = (int)(i0 - j0); // of the diagonal
+    Tile before;
+#pragma clang loop unroll(full)
     for (int c = 0; c < Span; c++) {
+#pragma clang loop unroll(full)
+        for (int r = 0; r < Span; r++) {
+            int i = rowOf(r), j = columnOf(c);
+            before.v[r][c] = i < rows && j <= i + right ? a[i + j * ld] : 0.0;
+        }
+    }
+#pragma clang loop unroll(full)
+    for (int c = 0; c < Span; c++) {
+#pragma clang loop unroll(full)
         for (int r = 0; r < Span; r++) {
             int i = rowOf(r), j = columnOf(c);
             if (i < rows && j <= i + right) {
-                a[i + j * ld] -= sum.v[r][c];
+                a[i + j * ld] = before.v[r][c] - sum.v[r][c];
             }
         }
     }
@@ -325,13 +355,24 @@ KERNEL gpfit_batch_expand(const Problem *problems, i64 lda, i64 n, i64 o) {
     Tile sum = multiply(&s, p.panel + i0, end - i0, y, (right ? n : end) - j0, lda, (int)w);
     double *a = p.a + at(i0, j0, lda);
     int height = (int)least(Order, end - i0), width = (int)least(Order, (right ? n : end) - j0), ld = (int)lda;
+    Tile before;
+#pragma clang loop unroll(full)
     for (int c = 0; c < Span; c++) {
+#pragma clang loop unroll(full)
+        for (int r = 0; r < Span; r++) {
+            int i = rowOf(r), j = columnOf(c);
+            const double *from = i == j && i0 == j0 ? p.diagonal + i0 + i : a + i + j * ld;
+            before.v[r][c] = !first && i < height && j < width && (j0 > i0 || i <= j) ? *from : 0.0;
+        }
+    }
+#pragma clang loop unroll(full)
+    for (int c = 0; c < Span; c++) {
+#pragma clang loop unroll(full)
         for (int r = 0; r < Span; r++) {
             int i = rowOf(r), j = columnOf(c);
             if (i < height && j < width && (j0 > i0 || i <= j)) {
-                double *to = i == j && i0 == j0 ? p.diagonal + i0 + i : a + i + j * ld;
                 double v = right ? -sum.v[r][c] : sum.v[r][c];
-                *to = first ? v : *to + v;
+                *(i == j && i0 == j0 ? p.diagonal + i0 + i : a + i + j * ld) = first ? v : before.v[r][c] + v;
             }
         }
     }
@@ -378,21 +419,22 @@ KERNEL gpfit_batch_forward(const Problem *problems, i64 lda, i64 n, i64 o) {
     if (t < w) {
         s.x[t] = p.rhs[o + t];
     }
-    double x = solveLeaf(&s, (int)w, false);
-    i64 chunk = block() % each;
+    i64 chunk = block() % each, i = o + w + (chunk - 1) * Order + row;
+    double l[Depth]; // rows below a leaf have Order columns
+#pragma clang loop unroll(full)
+    for (int k = 0; k < Depth; k++) {
+        l[k] = chunk > 0 && i < n ? p.a[at(i, o, lda) + (part + k * Groups) * (int)lda] : 0.0;
+    }
+    double x = solveLeaf(&s, (int)w, false), sum = 0.0;
     if (chunk == 0) {
         if (t < w) {
             p.panel[o + t] = x;
         }
         return;
     }
-    i64 i = o + w + (chunk - 1) * Order + row;
-    double sum = 0.0;
-    if (i < n) {
-        const double *l = p.a + at(i, o, lda);
-        for (int c = part; c < (int)w; c += Threads / Order) {
-            sum = __builtin_fma(l[c * (int)lda], s.x[c], sum);
-        }
+#pragma clang loop unroll(full)
+    for (int k = 0; k < Depth; k++) {
+        sum = __builtin_fma(l[k], s.x[part + k * Groups], sum);
     }
     s.rows[part][row] = sum;
     barrier();
