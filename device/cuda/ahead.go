@@ -3,7 +3,6 @@ package cuda
 import (
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/waves"
 )
 
 // lookAhead is the Cholesky factorization of a workspace that holds U, too, right-looking, in blocks of columns. The
@@ -30,7 +29,7 @@ func factorAhead(w *Workspace) {
 	f.systems = kernels.Systems{Problems: w.system.at, Count: 1, N: w.n, LD: w.matrix.LD}
 	for o := int64(len(w.updates)) * f.block; o < w.n; o += f.block {
 		next := min(o+f.block, w.n)
-		w.updates = append(w.updates, waves.Update(w.matrix, w.n, o, next-o, next, f.block/blockProducts))
+		w.updates = append(w.updates, updates(w.matrix, w.n, o, next-o, next, f.block/blockProducts))
 	}
 	w.Begin("factor", f.flops())
 	for o := int64(0); o < w.n && w.err == nil; o += f.block {
@@ -65,11 +64,11 @@ func (f lookAhead) update(o int64) {
 	all := f.updates[o/f.block]
 	next, others := all[:min(blockProducts, len(all))], all[min(blockProducts, len(all)):]
 	for _, p := range next {
-		f.gemm(plain, p.OpB, p.M, p.N, p.K, p.Alpha, p.A, p.B, p.Beta, p.C)
+		f.gemm(plain, p.opB, p.m, p.n, p.k, p.alpha, p.a, p.b, p.beta, p.c)
 	}
 	if len(others) > 0 {
 		f.then(func() error { return f.gpu.tracks.start(others) })
-		f.worked(others.Flops())
+		f.worked(others.flops())
 	}
 }
 
@@ -81,7 +80,7 @@ func (f lookAhead) flops() (sum float64) {
 			next := min(j+kernels.MaxInvert, end)
 			sum += float64(f.n-j)*kernels.MaxInvert*kernels.MaxInvert + 2*float64(f.n-next)*float64(end-next)*float64(next-j)
 		}
-		sum += f.updates[o/f.block].Flops()
+		sum += f.updates[o/f.block].flops()
 	}
 	return sum
 }

@@ -3,6 +3,7 @@ package cuda
 import (
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,25 +17,46 @@ import (
 // stages are the times of a value with gradient and of its parts, by the clock of the emulated card. They are a model's.
 type stages struct{ fill, factor, solve, inverse, contract, all time.Duration }
 
-// clocked returns the stages of a second evaluation of n points with the kernel rbf of 8 inputs.
-func clocked(t *testing.T, n int, choose func(*sizes)) (s stages) {
-	const d = 8
+// clockedJob is a job of n points with the kernel rbf of 8 inputs on a dry card.
+type clockedJob struct {
+	*Workspace
+	prog                            *kernel.Program
+	theta, noise, grad, diag, alpha []float64
+}
+
+// dry opens a dry card.
+func dry(t *testing.T, choose func(*sizes)) *Device {
+	t.Helper()
 	emulator.Dry(t)
 	emulator.SetMemory(0, 80<<30)
 	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
 	b := testcheck.Get(open(0))(t)
-	defer mustClose(t, b)
+	t.Cleanup(func() { mustClose(t, b) })
 	b.flopRate = func() float64 { return 4.5e13 }
 	choose(&b.sizes)
+	return b
+}
+
+func newClockedJob(t *testing.T, b *Device, n int) *clockedJob {
+	t.Helper()
+	const d = 8
 	x := make([]float64, n*d)
 	for i := range x {
 		x[i] = math.Sin(float64(i))
 	}
-	prog := kerneltest.Program(t, "rbf", d)
 	ws := testcheck.Get(b.NewWorkspace(t.Context(), kernel.NewPoints(x, n, d)))(t)
-	defer ws.Close()
-	w, theta, noise, grad, diag := ws.(*Workspace), []float64{1, 2}, []float64{0.1}, make([]float64, 2), make([]float64, n)
-	alpha, h := make([]float64, n), emulator.H100(n)
+	t.Cleanup(func() { testcheck.Do(t, ws.Close()) })
+	return &clockedJob{ws.(*Workspace), kerneltest.Program(t, "rbf", d), []float64{1, 2}, []float64{0.1}, make([]float64, 2), make([]float64, n), make([]float64, n)}
+}
+
+func (j *clockedJob) contract(t *testing.T) error {
+	return j.Contract(t.Context(), device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: j.alpha}, j.prog, j.theta, j.grad, j.diag)
+}
+
+// clocked returns the stages of a second evaluation of n points.
+func clocked(t *testing.T, n int, choose func(*sizes)) (s stages) {
+	t.Helper()
+	j, h := newClockedJob(t, dry(t, choose), n), emulator.H100(n)
 	part := func(f func() error) (emulator.Work, time.Duration) {
 		work := emulator.Trace(t, func() { testcheck.Do(t, f()) })
 		took, _ := h.Time(work)
@@ -42,31 +64,60 @@ func clocked(t *testing.T, n int, choose func(*sizes)) (s stages) {
 	}
 	for range 2 {
 		var works [5]emulator.Work
-		works[0], s.fill = part(func() error {
-			if w.lockstep != nil {
-				return nil
+		works[0], s.fill = part(func() error { return j.Fill(t.Context(), j.prog, j.theta, j.noise) })
+		works[1], s.factor = part(func() error {
+			if err := j.Factor(t.Context()); err != nil {
+				return err
 			}
-			return w.Fill(t.Context(), prog, theta, noise)
-		})
-		works[1], s.factor = part(func() (err error) {
-			if w.lockstep != nil {
-				err = w.Form(t.Context(), prog, theta, noise)
-			} else {
-				err = w.Factor(t.Context())
-			}
-			if err == nil {
-				_, _, err = w.LogDet()
-			}
+			_, _, err := j.LogDet()
 			return err
 		})
-		works[2], s.solve = part(func() error { return w.Solve(t.Context(), alpha, 1) })
-		works[3], s.inverse = part(func() error { return w.InverseDiagonal(t.Context(), diag) })
-		works[4], s.contract = part(func() error {
-			return w.Contract(t.Context(), device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)
-		})
+		works[2], s.solve = part(func() error { return j.Solve(t.Context(), j.alpha, 1) })
+		works[3], s.inverse = part(func() error { return j.InverseDiagonal(t.Context(), j.diag) })
+		works[4], s.contract = part(func() error { return j.contract(t) })
 		s.all, _ = h.Time(slices.Concat(works[:]...))
 	}
 	return s
+}
+
+// TestClockTogether compares jobs in lock step with one lane, by the clock.
+func TestClockTogether(t *testing.T) {
+	for _, c := range []struct {
+		n, jobs int
+		least   float64
+	}{{1000, 12, 3.8}, {2000, 6, 1.6}} {
+		alone := clocked(t, c.n, func(*sizes) {}).all
+		b := dry(t, func(s *sizes) { s.company = 1 })
+		var jobs []*clockedJob
+		for range c.jobs {
+			jobs = append(jobs, newClockedJob(t, b, c.n))
+		}
+		b.lockstep.company, b.lockstep.linger = c.jobs, time.Minute
+		var work emulator.Work
+		for range 2 {
+			work = emulator.Trace(t, func() {
+				var wg sync.WaitGroup
+				for _, j := range jobs {
+					wg.Go(func() {
+						if err := j.Form(t.Context(), j.prog, j.theta, j.noise); err != nil {
+							t.Error(err)
+						} else if err := j.Solve(t.Context(), j.alpha, 1); err != nil {
+							t.Error(err)
+						} else if err := j.contract(t); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+			})
+		}
+		took, busy := emulator.H100(c.n).Time(work)
+		ratio := alone.Seconds() * float64(c.jobs) / took.Seconds()
+		t.Logf("%d jobs of n = %d: the model says %v, %v for one alone, %.1f times its jobs a second; the multiprocessors have tiles %.2f of the time", c.jobs, c.n, took, alone, ratio, busy)
+		if ratio < c.least {
+			t.Errorf("%d jobs of n = %d: %.1f times the jobs a second of one alone, less than %v", c.jobs, c.n, ratio, c.least)
+		}
+	}
 }
 
 // large are the steps of November 2026, without company and without a matrix of U.
@@ -103,7 +154,7 @@ func TestClock(t *testing.T) {
 	for _, c := range []struct {
 		n      int
 		budget time.Duration
-	}{{1000, 3600 * time.Microsecond}, {2000, 7500 * time.Microsecond}, {5000, 13 * time.Millisecond}, {10_000, 40 * time.Millisecond}, {20_000, 196 * time.Millisecond}} {
+	}{{1000, 1200 * time.Microsecond}, {2000, 2 * time.Millisecond}, {5000, 6700 * time.Microsecond}, {10_000, 27700 * time.Microsecond}, {20_000, 170 * time.Millisecond}} {
 		s := clocked(t, c.n, func(*sizes) {})
 		t.Logf("n = %d: the model says %+v", c.n, s)
 		if s.all > c.budget {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gpfit/device"
@@ -27,6 +28,8 @@ type Device struct {
 	acquiring sync.Mutex
 	lockstep  *lockstep
 	closed    bool
+	// lanes counts the lanes of the card, with the device itself. They share it.
+	lanes *atomic.Int32
 }
 
 var (
@@ -44,7 +47,8 @@ func open(index int) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{gpu: g, sizes: defaultSizes}
+	d := &Device{gpu: g, sizes: defaultSizes, lanes: new(atomic.Int32)}
+	d.lanes.Store(1)
 	d.sizes.spread = roomFor(g.info.TotalMemory)
 	if os.Getenv(stepsVariable) == "large" {
 		d.sizes.together, d.sizes.spread = 0, 0
@@ -53,13 +57,15 @@ func open(index int) (*Device, error) {
 	return d, nil
 }
 
-// Lane implements [device.Laned]. The device has passed its self-test, which is not repeated.
+// Lane implements [device.Laned]. The device has passed its self-test, which is not repeated. The bits of small matrices
+// depend on whether there are enough lanes for lock step.
 func (d *Device) Lane() (device.Device, error) {
 	lane, err := open(d.gpu.info.Index)
 	if err != nil {
 		return nil, d.gpu.translate(err, device.Plan{})
 	}
-	lane.sizes, lane.flopRate = d.sizes, d.flopRate
+	lane.sizes, lane.flopRate, lane.lanes = d.sizes, d.flopRate, d.lanes
+	d.lanes.Add(1)
 	return lane, nil
 }
 
@@ -193,7 +199,7 @@ func (d *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Den
 		return nil, err
 	}
 	g, l, err := d.gpu, (*lockstep)(nil), error(nil)
-	if int64(x.N) <= d.sizes.together {
+	if int64(x.N) <= d.sizes.together && d.lanes.Load() >= d.sizes.company {
 		if l, err = d.small(); err != nil {
 			return nil, d.gpu.translate(err, plan)
 		}

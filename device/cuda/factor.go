@@ -64,7 +64,7 @@ func (w *Workspace) Factor(ctx context.Context) error {
 			return
 		}
 		w.stage = stageEmpty
-		if w.sizes.spreads(w.n) && w.sizes.panelWidth(w.n)%kernels.MaxInvert == 0 {
+		if w.n > w.sizes.vendor && w.sizes.spreads(w.n) && w.sizes.panelWidth(w.n)%kernels.MaxInvert == 0 {
 			if factorAhead(w); w.err == nil {
 				w.stage = stageFactored
 			}

@@ -59,7 +59,7 @@ func openGPU(index int) (*gpu, error) {
 
 func (g *gpu) load() error {
 	var err error
-	if g.stream, err = g.dev.NewStream(); err != nil {
+	if g.stream, err = g.dev.NewFirstStream(); err != nil {
 		return err
 	}
 	if g.staging, err = g.stream.NewStaging(stagingBytes); err != nil {

@@ -2,11 +2,11 @@ package cuda
 
 import (
 	"context"
+	"slices"
 
 	"gpfit/device"
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/mathlib"
-	"gpfit/device/cuda/waves"
 )
 
 // InverseDiagonal copies the diagonal of Σ⁻¹ to dst, after forming it if necessary.
@@ -70,23 +70,20 @@ func invertSpread(w *Workspace, more float64) {
 	if w.err != nil {
 		return
 	}
-	s := waves.Inversion{N: w.n, Leaf: leaf, A: w.matrix, U: w.columns(w.upper), Blocks: w.columns(w.blocks)}
+	s := inversionSpread{n: w.n, leaf: leaf, a: w.matrix, u: w.columns(w.upper), blocks: w.columns(w.blocks)}
 	if w.phases == nil {
-		w.phases, w.diagonalOrder = s.Phases(streams, w.gpu.info.Multiprocessors)
+		w.phases = s.phases()
 	}
-	order, flops := w.diagonalOrder, blocksFlops(w.n, w.sizes.leaf, leaf)
-	for _, p := range w.phases {
-		flops += p.Flops()
-	}
-	w.Begin("gradient", flops+more)
-	inverter{w, leaf, s.U, func(p pairs) mathlib.Strided { return p.of(w.matrix, 0, p.order) }}.invertBlocks()
+	order := s.width()
+	w.Begin("gradient", blocksFlops(w.n, w.sizes.leaf, leaf)+slices.Concat(w.phases...).flops()+more)
+	inverter{w, leaf, s.u, func(p pairs) mathlib.Strided { return p.of(w.matrix, 0, p.order) }}.invertBlocks()
 	for _, p := range w.phases {
 		w.phase(p)
 	}
 	count := w.n / order
-	w.run(kernels.CopyEach(s.Blocks, order, w.matrix, order*(w.matrix.LD+1), order, order, count, true))
+	w.run(kernels.CopyEach(s.blocks, order, w.matrix, order*(w.matrix.LD+1), order, order, count, true))
 	if at := count * order; at < w.n {
-		w.run(kernels.Copy(s.Blocks.At(at, 0), w.at(at, at), w.n-at, w.n-at, true))
+		w.run(kernels.Copy(s.blocks.At(at, 0), w.at(at, at), w.n-at, w.n-at, true))
 	}
 	w.run(kernels.GetDiagonal(w.matrix, w.diagonalInverse(), false), w.restoreDiagonal())
 	if w.err == nil {

@@ -62,7 +62,7 @@ func TestLockstepCounts(t *testing.T) {
 	}
 	j := newJob(t, n)
 	b := openBare(t, 0)
-	b.sizes = defaultSizes
+	b.sizes = lockstepSizes
 	b.sizes.together = 0
 	alone := evaluations(j, b, 1)[0]
 	alone() // loads kernels
@@ -70,7 +70,7 @@ func TestLockstepCounts(t *testing.T) {
 	alone()
 	large := countsNow().since(before, 1)
 
-	b.sizes = defaultSizes
+	b.sizes = lockstepSizes
 	all := evaluations(j, b, companions)
 	for _, f := range all {
 		f()
@@ -117,7 +117,7 @@ func TestLockstep(t *testing.T) {
 	var on []device.DenseDevice
 	for range 4 {
 		b := openBare(t, 0)
-		b.sizes = defaultSizes
+		b.sizes = lockstepSizes
 		on = append(on, b)
 	}
 	steps := openBare(t, 0)
@@ -149,7 +149,7 @@ func TestLockstep(t *testing.T) {
 func TestLockstepAlone(t *testing.T) {
 	emulator.Check(t)
 	b := openBare(t, 0)
-	b.sizes = defaultSizes
+	b.sizes = lockstepSizes
 	good, bad := newJob(t, 97), newJob(t, 97)
 	want := good.mustRun(t, b, nil)
 	bad.noise = []float64{-5}
@@ -184,7 +184,7 @@ func TestLockstepAlone(t *testing.T) {
 func TestLockstepPanic(t *testing.T) {
 	emulator.Check(t)
 	b := openBare(t, 0)
-	b.sizes = defaultSizes
+	b.sizes = lockstepSizes
 	good := newJob(t, 65)
 	want := good.mustRun(t, b, nil)
 	l := b.lockstep
@@ -206,7 +206,7 @@ func TestLockstepPanic(t *testing.T) {
 func TestLockstepClosed(t *testing.T) {
 	emulator.Check(t)
 	closed, other := openBare(t, 0), openBare(t, 0)
-	closed.sizes, other.sizes = defaultSizes, defaultSizes
+	closed.sizes, other.sizes = lockstepSizes, lockstepSizes
 	j := newJob(t, 33)
 	want := j.mustRun(t, closed, nil)
 	ws := j.workspace(t, other)

@@ -93,7 +93,7 @@ func TestOutOfMemoryInOpen(t *testing.T) {
 	if emulator.Calls(loadModule) == 0 { // with the tag cu
 		loadModule = "cuModuleLoadData"
 	}
-	for _, entry := range []string{"cuMemAlloc_v2", "cuStreamCreate", loadModule, "cublasCreate_v2", "cusolverDnCreate", "cuDevicePrimaryCtxRetain"} {
+	for _, entry := range []string{"cuMemAlloc_v2", "cuStreamCreateWithPriority", loadModule, "cublasCreate_v2", "cusolverDnCreate", "cuDevicePrimaryCtxRetain"} {
 		code := 2
 		if entry == "cublasCreate_v2" {
 			code = 3

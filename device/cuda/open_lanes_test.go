@@ -55,10 +55,10 @@ func TestOpenLanes(t *testing.T) {
 	}
 	// The lanes end at one that cannot be opened.
 	emulator.SetMemory(0, 16<<30)
-	streams := emulator.Calls("cuStreamCreate")
+	streams := emulator.Calls("cuStreamCreateWithPriority")
 	testcheck.Do(t, open(60, 1)[0].Close())
-	streams = emulator.Calls("cuStreamCreate") - streams // of a device; a lane has one
-	emulator.Inject(t, "cuStreamCreate", streams+2, 2)
+	streams = emulator.Calls("cuStreamCreateWithPriority") - streams // of a device; a lane has one
+	emulator.Inject(t, "cuStreamCreateWithPriority", streams+2, 2)
 	fewer := open(60, 3)
 	if len(fewer) != 2 {
 		t.Errorf("%d lanes, although one cannot be opened", len(fewer))

@@ -8,7 +8,6 @@ import (
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/mathlib"
-	"gpfit/device/cuda/waves"
 )
 
 // queue makes calls on the device, on its thread. After the first error, which it keeps, it
@@ -225,11 +224,11 @@ func (q *queue) gemmEach(opA, opB mathlib.Transpose, m, n, k int64, alpha float6
 }
 
 // phase computes the products of a phase, which may run side by side. A long phase is several short ones.
-func (q *queue) phase(p waves.Phase) {
+func (q *queue) phase(p phase) {
 	for len(p) > 0 && q.err == nil {
 		end, flops := 0, 0.0
-		for end < len(p) && (end == 0 || flops+p[end].Flops() <= q.limit) {
-			flops += p[end].Flops()
+		for end < len(p) && (end == 0 || flops+p[end].flops() <= q.limit) {
+			flops += p[end].flops()
 			end++
 		}
 		q.then(func() error { return q.gpu.tracks.run(p[:end]) })

@@ -15,13 +15,16 @@ import (
 // that it runs every kernel and routine of an evaluation.
 var selfTestSizes = sizes{fill: 40, factor: 40, symm: 32, leaf: 16, panel: 32, gemm: 1e5}
 
+// lockstepSizes make small matrices compute in lock step, also without company.
+var lockstepSizes = func(s sizes) sizes { s.company = 1; return s }(defaultSizes)
+
 // selfTests are a program with one leaf, in the steps of large matrices, and one with all leaves, in lock step.
 var selfTests = []struct {
 	kernel string
 	sizes  sizes
 }{
 	{"rbf(ard)", selfTestSizes},
-	{"matern32(ard) + matern12*periodic + rq*cosine(ard) + poly(2)*matern52 + linear(dims=1) + constant", defaultSizes},
+	{"matern32(ard) + matern12*periodic + rq*cosine(ard) + poly(2)*matern52 + linear(dims=1) + constant", lockstepSizes},
 }
 
 // selfTest evaluates small likelihoods, gradients and predictions on the device and

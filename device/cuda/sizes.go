@@ -24,14 +24,16 @@ type sizes struct {
 	// [crossWidth].
 	cross int64
 	// together is the largest number of points of a workspace that computes in lock step with others, by kernels
-	// of gpfit only.
+	// of gpfit only, on a card of at least company lanes.
 	together int64
-	// spread is the largest number of points for which U has a matrix of its own.
-	spread int64
+	company  int32
+	// spread is the largest number of points for which U has a matrix of its own. vendor is the largest for which
+	// cuSOLVER factors nevertheless.
+	spread, vendor int64
 }
 
 // defaultSizes are steps of at most a tenth of a second at 50 TFLOP/s.
-var defaultSizes = sizes{fill: 8192, factor: 20480, symm: 4096, leaf: kernels.MaxInvert, gemm: 5e12, together: 2048}
+var defaultSizes = sizes{fill: 8192, factor: 20480, symm: 4096, leaf: kernels.MaxInvert, gemm: 5e12, together: 2048, company: 4, vendor: 12_288}
 
 // longestStep is the longest time for a step, in seconds. A desktop's watchdog ends
 // kernels after two seconds, and Ctrl-C waits for the current step.
@@ -96,7 +98,7 @@ func (s sizes) updateWidth(n int64) int64 {
 func roomFor(bytes int64) int64 { return int64(math.Sqrt(float64(bytes) / 64)) }
 
 // spreads reports whether U has a matrix of its own, for n points.
-func (s sizes) spreads(n int64) bool { return n > s.together && n <= s.spread && n > s.panelWidth(n) }
+func (s sizes) spreads(n int64) bool { return n <= s.spread && n > s.panelWidth(n) }
 
 // middleElements returns the memory for a middle term, in numbers: a panel of columns
 // and the diagonal matrix of the term.

@@ -11,13 +11,12 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
 	"gpfit/device/cuda/kernels"
-	"gpfit/device/cuda/waves"
 	"gpfit/internal/testcheck"
 )
 
 // eachSteps runs a test with each kind of steps.
 func eachSteps(t *testing.T, f func(t *testing.T, s sizes)) {
-	for name, s := range map[string]sizes{"large": smallSteps, "spread": spreadSteps, "ahead": aheadSteps, "lockstep": defaultSizes} {
+	for name, s := range map[string]sizes{"large": smallSteps, "spread": spreadSteps, "ahead": aheadSteps, "lockstep": lockstepSizes} {
 		t.Run(name, func(t *testing.T) { f(t, s) })
 	}
 }
@@ -122,10 +121,10 @@ func TestFaultsOfSteps(t *testing.T) {
 	if testcheck.Long() {
 		n = 90
 	}
-	for name, s := range map[string]sizes{"spread": spreadSteps, "ahead": aheadSteps, "lockstep": defaultSizes} {
+	for name, s := range map[string]sizes{"spread": spreadSteps, "ahead": aheadSteps, "lockstep": lockstepSizes} {
 		for entry, code := range map[string]int{
 			"cuMemAlloc_v2": 2, "cuLaunchKernel": 2, "cublasDgemm_v2_64": 3, "cuMemcpyHtoDAsync_v2": 1, "cuMemsetD8Async": 2, "cuStreamWaitEvent": 1,
-			"cuEventRecord": 1, "cublasCreate_v2": 3, "cuStreamCreate": 2, "cuMemHostAlloc": 2, "cuEventCreate": 2,
+			"cuEventRecord": 1, "cublasCreate_v2": 3, "cuStreamCreateWithPriority": 2, "cuMemHostAlloc": 2, "cuEventCreate": 2,
 		} {
 			t.Run(name+" "+entry, func(t *testing.T) {
 				j := newJob(t, n)
@@ -182,10 +181,10 @@ func TestTracks(t *testing.T) {
 					numbers[i] = math.Sin(float64(i + seed))
 				}
 				q.upload(in.at, numbers)
-				var p waves.Phase
+				var p phase
 				for i := range int64(count) {
 					a, c := kernels.Matrix{A: in.at, LD: n}.At(0, n*i), kernels.Matrix{A: out.at, LD: n}.At(0, n*i)
-					p = append(p, waves.Gemm{M: n, N: n, K: n, Alpha: 1, OpB: plain, A: a, B: a, C: c})
+					p = append(p, product{m: n, n: n, k: n, alpha: 1, opB: plain, a: a, b: a, c: c})
 				}
 				q.phase(p)
 				q.download(got, out.at)

@@ -127,7 +127,7 @@ func TestTileFaults(t *testing.T) {
 	for entry, code := range map[string]int{
 		"cuMemAlloc_v2": 2, "cuLaunchKernel": 2, "cublasDgemm_v2_64": 3, "cublasDtrsm_v2_64": 3, "cusolverDnXpotrf": 2, "cuMemcpyHtoDAsync_v2": 2,
 		"cuMemcpyDtoHAsync_v2": 2, "cuMemcpyDtoDAsync_v2": 2, "cuMemcpy2DAsync_v2": 2, "cuMemsetD8Async": 2, "cuStreamWaitEvent": 2, "cuEventRecord": 2,
-		"cuStreamCreate": 2, "cuEventCreate": 2,
+		"cuStreamCreateWithPriority": 2, "cuEventCreate": 2,
 	} {
 		t.Run(entry, func(t *testing.T) {
 			seen := 0

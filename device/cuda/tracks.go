@@ -6,12 +6,11 @@ import (
 
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/mathlib"
-	"gpfit/device/cuda/waves"
 )
 
 // streams is the number of streams on which products that do not need one another run at the same time, so that the
-// tiles of one fill the multiprocessors that another leaves idle (see [waves.Phase.Waves]).
-const streams = 12
+// tiles of one fill the multiprocessors that another leaves idle. More gain nothing by the clock of the emulated card.
+const streams = 4
 
 // workspaceOfStream is the memory in bytes of cuBLAS on a stream.
 const workspaceOfStream = 32 << 20
@@ -78,7 +77,7 @@ func (t *tracks) close() error {
 
 // run computes the products of a phase on all streams, after what is in the main stream. What comes after it in the main
 // stream waits for them.
-func (t *tracks) run(p waves.Phase) error {
+func (t *tracks) run(p phase) error {
 	if err := t.start(p); err != nil {
 		return err
 	}
@@ -87,8 +86,8 @@ func (t *tracks) run(p waves.Phase) error {
 
 // start is run, but what comes after it in the main stream waits for the products only from join on. It starts the first
 // product of each stream before the second of any.
-func (t *tracks) start(p waves.Phase) error {
-	parts := p.Assign(streams)
+func (t *tracks) start(p phase) error {
+	parts := p.assign()
 	if err := t.open(); err != nil {
 		return err
 	}
@@ -108,7 +107,7 @@ func (t *tracks) start(p waves.Phase) error {
 				}
 			}
 			left = true
-			if err := one.handle.Gemm(mathlib.NoTrans, p.OpB, p.M, p.N, p.K, p.Alpha, p.A, p.B, p.Beta, p.C); err != nil {
+			if err := one.handle.Gemm(plain, p.opB, p.m, p.n, p.k, p.alpha, p.a, p.b, p.beta, p.c); err != nil {
 				return err
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"gpfit/device/cuda/driver"
 	"gpfit/device/cuda/kernels"
 	"gpfit/device/cuda/ptx"
-	"gpfit/device/cuda/waves"
 	"gpfit/kernel"
 )
 
@@ -71,15 +70,14 @@ type storage struct {
 	// zeros says that upper has zeros below its diagonal.
 	zeros bool
 	// updates are the products that update the columns to the right of each block of [lookAhead].
-	updates []waves.Phase
-	// phases are the products of a [waves.Inversion], and diagonalOrder is the order of its diagonal blocks of Σ⁻¹.
-	phases        []waves.Phase
-	diagonalOrder int64
-	panel         buffer // panelWidth columns
-	vectors       buffer // the vectors of an adjoint, and as many factors
-	middle        buffer // a panel of a middle term, and its diagonal matrix
-	folds         buffer // the blocks of a block-diagonal middle term
-	cross         buffer // a block of cross-covariances
+	updates []phase
+	// phases are the products of an [inversionSpread].
+	phases  []phase
+	panel   buffer // panelWidth columns
+	vectors buffer // the vectors of an adjoint, and as many factors
+	middle  buffer // a panel of a middle term, and its diagonal matrix
+	folds   buffer // the blocks of a block-diagonal middle term
+	cross   buffer // a block of cross-covariances
 }
 
 // at returns the part of the matrix that begins at element (i, j).

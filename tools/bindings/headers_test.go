@@ -206,7 +206,7 @@ var mutations = []struct{ in, function, old, new, found string }{
 	{"driver", "cuMemAlloc_v2", "CUdeviceptr *dptr", "CUdeviceptr dptr", "b"},
 	{"driver", "cuDeviceGet", "CUdevice *device, int ordinal", "int ordinal, CUdevice *device", "b"},
 	{"driver", "cuCtxSetCurrent", "CUcontext ctx", "CUstream ctx", "h"},
-	{"driver", "cuStreamCreate", "unsigned int Flags", "size_t Flags", "h"},
+	{"driver", "cuStreamCreateWithPriority", "unsigned int flags", "size_t flags", "h"},
 	{"driver", "cuStreamSynchronize", "CUstream hStream", "CUstream hStream, unsigned int Flags", "b"},
 	{"driver", "cuEventElapsedTime", "float *", "double *", "b"},
 	{"driver", "cuEventElapsedTime", "CUevent hStart, CUevent hEnd", "CUevent hEnd, CUevent hStart", "h"},

@@ -50,7 +50,7 @@ var (
 	memcpyPeer         = bind("cuMemcpyPeerAsync")
 	memcpy2DAsync      = bind("cuMemcpy2DAsync_v2")
 	memsetD8           = bind("cuMemsetD8Async")
-	streamCreate       = bind("cuStreamCreate")
+	streamCreate       = bind("cuStreamCreateWithPriority")
 	streamDestroy      = bind("cuStreamDestroy_v2")
 	streamWaitEvent    = bind("cuStreamWaitEvent")
 	streamSynchronize  = bind("cuStreamSynchronize")

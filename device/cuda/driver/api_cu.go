@@ -104,7 +104,7 @@ var replacements = map[function]func(a []uintptr) Code{
 		return code(cu.MemsetD8Async(cu.DevicePtr(a[0]), byte(a[1]), int64(a[2]), as[cu.Stream](a[3])))
 	},
 	streamCreate: func(a []uintptr) Code {
-		s, err := cu.MakeStream(0)
+		s, err := cu.MakeStreamWithPriority(int(int32(a[2])), 0)
 		return store(a[0], s, err)
 	},
 	streamDestroy: func(a []uintptr) Code {

@@ -301,3 +301,23 @@ func BenchmarkCall(b *testing.B) {
 		})
 	})
 }
+
+// TestConnections checks that the driver starts with a queue for every stream, unless the user has chosen.
+func TestConnections(t *testing.T) {
+	emulator.Need(t)
+	for value, want := range map[string]int{"": 32, "CUDA_DEVICE_MAX_CONNECTIONS=4": 4} {
+		t.Run("with "+value, func(t *testing.T) {
+			var env []string
+			if value != "" {
+				env = append(env, value)
+			}
+			if emulator.Rerun(t, emulator.Config{Env: env}) {
+				return
+			}
+			testcheck.Get(driver.Open(0))(t).Close()
+			if got := emulator.Connections(); got != want {
+				t.Errorf("%d connections, want %d", got, want)
+			}
+		})
+	}
+}

@@ -68,6 +68,7 @@ var load = sync.OnceValue(func() (l loaded) {
 			Reason: fmt.Sprintf("%s is not a CUDA driver that gpfit can use: it lacks %s", path, strings.Join(missing, ", "))}
 		return l
 	}
+	connect()
 	if c := a.call(initialize, 0); c != Success {
 		l.fail = a.initFailed(c)
 		return l
@@ -83,6 +84,17 @@ var load = sync.OnceValue(func() (l loaded) {
 	}
 	return l
 })
+
+// connectionsVariable tells libcuda, when it starts, how many queues a context has to the card. Streams beyond that
+// share them, and then wait for one another.
+const connectionsVariable = "CUDA_DEVICE_MAX_CONNECTIONS"
+
+// connect asks for as many as there can be, so that the streams of several lanes do not wait for one another, unless the user has chosen.
+func connect() {
+	if _, set := os.LookupEnv(connectionsVariable); !set {
+		os.Setenv(connectionsVariable, "32") // an error leaves the driver's default
+	}
+}
 
 func (a *api) version() (int, Code) {
 	var v int32

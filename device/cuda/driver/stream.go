@@ -11,12 +11,20 @@ type Stream struct {
 	handle uintptr
 }
 
-// NewStream creates a stream (cuStreamCreate). As CUDA's streams do by default, it
+// NewStream creates a stream (cuStreamCreateWithPriority). As CUDA's streams do by default, it
 // waits for work on the default stream and the default stream waits for it, because
 // some library functions use the default stream.
-func (d *Device) NewStream() (*Stream, error) {
+func (d *Device) NewStream() (*Stream, error) { return d.newStream(0) }
+
+// NewFirstStream creates a stream whose work comes before that of other streams when both wait.
+func (d *Device) NewFirstStream() (*Stream, error) {
+	const first = -5 // the device takes the nearest priority that it has
+	return d.newStream(first)
+}
+
+func (d *Device) newStream(priority int32) (*Stream, error) {
 	s := &Stream{dev: d}
-	if err := d.create(streamCreate, &s.handle); err != nil {
+	if err := d.create(streamCreate, &s.handle, uintptr(uint32(priority))); err != nil {
 		return nil, err
 	}
 	return s, nil

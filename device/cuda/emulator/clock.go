@@ -27,7 +27,7 @@ func H100(n int) Clock {
 	if n >= 20_000 {
 		rate = 57.1e12 // at the limit of its power
 	}
-	return Clock{132, 1.755e9, rate, 8}
+	return Clock{132, 1.755e9, rate, Connections()}
 }
 
 // Work is what a dry device has recorded.

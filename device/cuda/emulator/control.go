@@ -57,6 +57,9 @@ func Order(t testing.TB, seed int) {
 // Busy returns the largest number of streams that had work at the same time, since the last call of [Order].
 func Busy() int { return int(control("gpfit_emu_busy")) }
 
+// Connections returns the number of queues of a context to its card when the driver started (CUDA_DEVICE_MAX_CONNECTIONS).
+func Connections() int { return int(control("gpfit_emu_connections")) }
+
 // Used returns the bytes of device memory in use.
 func Used(device int) int64 { return control("gpfit_emu_used", uintptr(device)) }
 

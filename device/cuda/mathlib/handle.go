@@ -29,10 +29,10 @@ type Handle struct {
 // infoBytes is the size of the allocation for cuSOLVER's info.
 const infoBytes = 256
 
-// New creates handles that work on the stream (cublasCreate, cublasSetStream, cusolverDnCreate,
-// cusolverDnSetStream, cusolverDnCreateParams), and asks cuSOLVER for reproducible results
+// New creates a handle of cuBLAS that works on the stream (cublasCreate, cublasSetStream). The first factorization creates
+// those of cuSOLVER (cusolverDnCreate, cusolverDnSetStream, cusolverDnCreateParams), and asks it for reproducible results
 // (cusolverDnSetDeterministicMode), its default. cuBLAS is reproducible on one stream by default.
-// New sets the math modes of both (cublasSetMathMode, cusolverDnSetMathMode) and reads them back.
+// The math modes of both are set (cublasSetMathMode, cusolverDnSetMathMode) and read back.
 // The emulation of float64 numbers is off unless requested, and if the libraries cannot emulate;
 // [Handle.Emulation] returns the setting.
 func (l *Library) New(s *driver.Stream, emulation Emulation) (*Handle, error) {
@@ -40,18 +40,14 @@ func (l *Library) New(s *driver.Stream, emulation Emulation) (*Handle, error) {
 	err := h.dev.Do(func() (err error) {
 		for _, step := range []func() error{
 			func() error { return h.run(blasCreate, uintptr(unsafe.Pointer(&h.blas))) },
-			func() error { return h.run(solverCreate, uintptr(unsafe.Pointer(&h.solver))) },
-			func() error { return h.run(solverCreateParams, uintptr(unsafe.Pointer(&h.params))) },
 			func() error { return h.setModes(emulation) },
 			func() error { return h.run(blasSetStream, h.blas, s.Handle()) },
-			func() error { return h.run(solverSetStream, h.solver, s.Handle()) },
 		} {
 			if err := step(); err != nil {
 				return err
 			}
 		}
-		h.info, err = h.dev.Alloc(infoBytes)
-		return err
+		return nil
 	})
 	if err != nil {
 		h.Close()
@@ -60,22 +56,63 @@ func (l *Library) New(s *driver.Stream, emulation Emulation) (*Handle, error) {
 	return h, nil
 }
 
-// setModes asks cuSOLVER for reproducible results and sets the math modes. Libraries before CUDA 13
-// cannot emulate float64 and ignore a request. It must run on the thread of the device.
-func (h *Handle) setModes(want Emulation) error {
-	if h.lib.has(solverSetDeterministic) {
-		const deterministicResults = 1
-		if err := h.run(solverSetDeterministic, h.solver, deterministicResults); err != nil {
+// openSolver opens cuSOLVER at its first use, on the thread of the device.
+func (h *Handle) openSolver() (err error) {
+	if h.info != 0 {
+		return nil
+	}
+	for _, step := range []func() error{
+		func() error { return h.create(solverCreate, &h.solver) },
+		func() error { return h.create(solverCreateParams, &h.params) },
+		func() error {
+			if !h.lib.has(solverSetDeterministic) {
+				return nil
+			}
+			const deterministicResults = 1
+			return h.run(solverSetDeterministic, h.solver, deterministicResults)
+		},
+		func() error {
+			if !h.lib.has(solverSetMathMode) {
+				return nil
+			}
+			mode := int32(solverDefaultMath)
+			if h.emulation != Native {
+				mode = solverEmulatedMath
+			}
+			return h.setMode(solverSetMathMode, solverGetMathMode, h.solver, "cuSOLVER reports math mode %d after gpfit set mode %d", mode)
+		},
+		func() error { return h.run(solverSetStream, h.solver, h.stream.Handle()) },
+	} {
+		if err := step(); err != nil {
 			return err
 		}
 	}
+	h.info, err = h.dev.Alloc(infoBytes)
+	return err
+}
+
+// create calls a function that writes a handle, unless it is there.
+func (h *Handle) create(f function, handle *uintptr) error {
+	if *handle != 0 {
+		return nil
+	}
+	err := h.run(f, uintptr(unsafe.Pointer(handle)))
+	if err != nil {
+		*handle = 0
+	}
+	return err
+}
+
+// setModes sets the math mode of cuBLAS. Libraries before CUDA 13
+// cannot emulate float64 and ignore a request. It must run on the thread of the device.
+func (h *Handle) setModes(want Emulation) error {
 	strategies := h.lib.Toolkit.Major >= 13 && h.lib.has(blasSetStrategy)
 	if !strategies {
 		want = Native
 	}
-	blas, solver := int32(defaultMath), int32(solverDefaultMath)
+	blas := int32(defaultMath)
 	if want != Native {
-		blas, solver = emulatedMath, solverEmulatedMath
+		blas = emulatedMath
 	}
 	if err := h.setMode(blasSetMathMode, blasGetMathMode, h.blas, "cuBLAS reports math mode %d after gpfit set mode %d", blas); err != nil {
 		return err
@@ -86,10 +123,7 @@ func (h *Handle) setModes(want Emulation) error {
 		}
 		h.emulation = want
 	}
-	if !h.lib.has(solverSetMathMode) {
-		return nil
-	}
-	return h.setMode(solverSetMathMode, solverGetMathMode, h.solver, "cuSOLVER reports math mode %d after gpfit set mode %d", solver)
+	return nil
 }
 
 // setMode sets a mode of a library and reads it back, so that it does not depend on a

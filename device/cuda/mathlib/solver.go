@@ -15,6 +15,9 @@ const real64 = 1
 // positive definite; the triangle then holds part of a factor, and err is nil. It takes n³/3 flops.
 func (h *Handle) Potrf(n int64, a driver.Matrix) (minor int, err error) {
 	err = h.dev.Do(func() error {
+		if err := h.openSolver(); err != nil {
+			return err
+		}
 		var device, host int64
 		if err := h.run(solverPotrfSize, h.solver, h.params, lower, uintptr(n), real64, uintptr(a.A), uintptr(a.LD), real64,
 			uintptr(unsafe.Pointer(&device)), uintptr(unsafe.Pointer(&host))); err != nil {

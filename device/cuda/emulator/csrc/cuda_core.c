@@ -226,6 +226,8 @@ API void gpfit_emu_set_memory(int i, long bytes) { emu_devices[i].memory = bytes
 
 /* Initialization, errors and devices. */
 
+static long connections;
+
 API CUresult cuInit(unsigned flags) {
 	if (flags)
 		return INVALID_VALUE;
@@ -234,8 +236,13 @@ API CUresult cuInit(unsigned flags) {
 	if (emu_ndevices <= 0)
 		return NO_DEVICE;
 	initialized = 1;
+	const char *v = getenv("CUDA_DEVICE_MAX_CONNECTIONS"); /* read once, as libcuda does */
+	connections = v ? atol(v) : 8;
 	return 0;
 }
+
+/* Returns the number of queues of a context to its card, as the environment had it when the library started. */
+API long gpfit_emu_connections(void) { return connections; }
 
 API CUresult cuDriverGetVersion(int *v) { return *v = driver_version, 0; }
 
