@@ -40,13 +40,13 @@ def batch(run):
     results with those of the same device in the first way."""
     if not run.args.quick:  # "auto" measures once on a machine from which n the GPU is faster
         run.run([run.program("gpfit"), "devices", "--calibrate", "--device", run.args.device, "--json"], 60, keep=set(), quiet=True)
-    for rows in (1000,) if run.args.quick else (500, 1000, 2000, 5000):
+    for rows in run.each(*((1000,) if run.args.quick else (500, 1000, 2000, 5000))):
         n = run.n(rows)
-        folder = run.folder / f"batch-{rows}"
+        folder = run.folder / f"batch-{n}"
         folder.mkdir()
         write_table(folder / "t.csv", n)
         known = {}
-        for v in VARIANTS:
+        for v in (v for v in VARIANTS if v.name in run.ways(v.name)):
             # 64 jobs of n = 5000 would take the cores minutes.
             jobs = 8 if run.args.quick else 16 if v.device == "cpu" and rows >= 5000 else 64
             batch_in(run, folder, v, n, jobs, known)
@@ -75,13 +75,16 @@ def batch_in(run, folder, variant, n, jobs, known):
         run.fail(f"{what}: {done.why if not done.ok else f'{len(found)} of {jobs} jobs are done'}")
         return
     steps = variant.environment.get("GPFIT_CUDA_STEPS", "")
-    different = [r["job"] for r in found if known.setdefault((r["device"], steps, r["job"]), r["nlml"]) != r["nlml"]]
+    # Lock step, which takes four lanes, rounds otherwise.
+    different = [r["job"] for r in found if not math.isclose(known.setdefault((r["device"], steps, r["job"]), r["nlml"]), r["nlml"], rel_tol=1e-6, abs_tol=1e-6)]
     if different:
         run.fail(f"{what}: other results on the same device: {', '.join(different[:4])}")
     gradients = sum(r["gradient_evaluations"] for r in found)
+    # The time in which jobs ran, without the start of the program.
+    busy = max((d["busy_seconds"] for r in shown.records if r.get("type") == "run" for d in r.get("devices", [])), default=0) or done.seconds
     run.record({"type": "batch", "variant": variant.name, "device": variant.device or run.args.device, "processes": variant.processes, "n": n, "jobs": jobs, "jobs_done": len(found),
-                "jobs_on": dict(collections.Counter(r["device"] for r in found)), "seconds": round(done.seconds, 3), "timed_out": done.timed_out, "same_results": not different,
-                "jobs_per_second": round(len(found) / done.seconds, 4), "gradients": gradients, "gradients_per_second": round(gradients / done.seconds, 2)})
+                "jobs_on": dict(collections.Counter(r["device"] for r in found)), "seconds": round(busy, 3), "seconds_process": round(done.seconds, 3), "timed_out": done.timed_out, "same_results": not different,
+                "jobs_per_second": round(len(found) / busy, 4), "gradients": gradients, "gradients_per_second": round(gradients / busy, 2)})
 
 
 KERNELS = ["rbf", "rbf(ard)", "matern32(ard)", "matern52(ard)", "rq", "periodic"]
@@ -116,7 +119,8 @@ def steps(run):
     steps of matrices that fill the card."""
     sizes = run.sizes(1000, 3000) if run.args.quick else run.sizes(500, 1000, 1500, 2000, 3000, 5000, 7000, 10_000, 15_000, 20_000, 30_000)
     for turn in range(1 if run.args.quick else 3):
-        for name, environment in (("chosen", {}), ("large", LARGE_STEPS)):
+        for name in run.ways("chosen", "large"):
+            environment = LARGE_STEPS if name == "large" else {}
             measure(run, "stages", sizes, 30, "--repeat", "3", environment=environment, extra={"steps": name, "turn": turn})
     times = collections.defaultdict(lambda: collections.defaultdict(list))
     for r in run.records:
@@ -337,7 +341,7 @@ def tiles(run):
     """Measures the method tiles: beside the method dense, with most tiles in the memory of the
     host, at the largest n of the card, and on two cards."""
     small = ["--order", 16] if run.args.scale != 1 else []  # several tiles also for few rows
-    ways = ["--ways", "dense,tiles,host", *small]
+    ways = ["--ways", ",".join(run.ways("dense", "tiles", "host")), *small]
     sizes = run.sizes(20_000) if run.args.quick else run.sizes(20_000, 40_000)
     done = measure(run, "tiles", sizes, 110, *ways)
     if not run.args.quick:

@@ -11,6 +11,7 @@ Exit status: 0, 1 if a step failed, 2 wrong usage, 3 no usable GPU, 130 interrup
 
 import argparse
 import collections
+import ctypes
 import datetime
 import json
 import math
@@ -62,7 +63,7 @@ class Watch:
         self.process, self.peak = None, {}
         if shutil.which("nvidia-smi"):
             command = ["nvidia-smi", f"--query-gpu={self.QUERY}", "--format=csv,noheader,nounits", "-lms", "500", "-i", str(index)]
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True, preexec_fn=end_with_parent)
             threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
@@ -81,6 +82,14 @@ class Watch:
         if self.process:
             kill(self.process, signal.SIGKILL)
         return dict(self.peak)
+
+
+def end_with_parent():
+    """Lets a program end with this script, also if that is killed (Linux)."""
+    try:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    except (OSError, AttributeError):
+        pass
 
 
 def kill(process, number):
@@ -125,7 +134,16 @@ class Run:
         return report.scaled(n, self.args.scale)
 
     def sizes(self, *sizes):
-        return ",".join(str(self.n(n)) for n in sizes)
+        """Returns the sizes after --scale, or those of --n."""
+        return self.args.n or ",".join(str(self.n(n)) for n in sizes)
+
+    def each(self, *sizes):
+        """Returns the sizes one by one: those of --n as they are, of the others before --scale."""
+        return [int(n) / self.args.scale for n in self.args.n.split(",")] if self.args.n else sizes
+
+    def ways(self, *ways):
+        """Returns the ways of a step that --ways does not leave out."""
+        return [w for w in ways if not self.args.ways or w in self.args.ways.split(",")]
 
     def program(self, name):
         return str(self.programs / name)
@@ -190,7 +208,7 @@ class Run:
         start, timed_out = time.monotonic(), False
         try:
             p = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                 text=True, errors="replace", start_new_session=True, env={**self.environment, **(environment or {})})
+                                 text=True, errors="replace", start_new_session=True, preexec_fn=end_with_parent, env={**self.environment, **(environment or {})})
         except OSError as e:
             if watcher:
                 watcher.stop()
@@ -269,6 +287,8 @@ def arguments():
     p.add_argument("--limit", type=float, help="time limit in seconds for each program, to try the script")
     p.add_argument("--only", default="", help="run only these steps, separated by commas: checks, parts, " + names)
     p.add_argument("--skip", default="", help="run all steps except these")
+    p.add_argument("--n", default="", help="the sizes of the steps agree, speed, dgemm, residual, steps, tiles and batch, separated by commas, as they are")
+    p.add_argument("--ways", default="", help="only these ways of the steps steps (chosen, large), tiles (dense, tiles, host) and batch (the names of its variants), separated by commas")
     p.add_argument("--out", default="results", help="folder for the output (default: %(default)s)")
     p.add_argument("--data", help="folder with tables to fit: NAME/data.csv.gz and NAME/test_mask.csv.gz")
     p.add_argument("--device", default="cuda:0")
@@ -285,13 +305,13 @@ def arguments():
 
 
 def named(p, text):
-    """Returns the steps that a list of names and groups names, in the order of all steps."""
+    """Returns the steps that a list of names and groups names, in its order."""
     known, found = {s.name: [s] for s in STEPS} | GROUPS, []
     for name in filter(None, text.split(",")):
         if name not in known:
             p.error(f"no step {name!r}: {', '.join(known)}")
         found += known[name]
-    return [s for s in STEPS if s in found]
+    return list(dict.fromkeys(found))
 
 
 def budget(chosen):

@@ -161,15 +161,15 @@ def agree(run):
 
 
 def speed(run):
-    for n in (2000, 10_000, 20_000) if run.args.quick else (2000, 5000, 10_000, 20_000, 50_000):
+    for n in run.each(*((2000, 10_000, 20_000) if run.args.quick else (2000, 5000, 10_000, 20_000, 50_000))):
         flags = ["--objective"] if n <= 20_000 else []
-        measure(run, "stages", run.sizes(n), 60, "--repeat", "3", *flags, watch=True)
+        measure(run, "stages", str(run.n(n)), 60, "--repeat", "3", *flags, watch=True)
 
 
 def dgemm(run):
     measure(run, "dgemm", run.sizes(4096, 8192, 12288, 16384, 24576), 60)
     # A GPU at its power limit lowers its clock within seconds.
-    measure(run, "dgemm", run.sizes(24576), 60, "--repeat", "12", watch=True, extra={"sustained": True})
+    measure(run, "dgemm", run.sizes(24576).split(",")[-1], 60, "--repeat", "12", watch=True, extra={"sustained": True})
 
 
 def devices(run):
@@ -179,17 +179,17 @@ def devices(run):
 
 
 def large(run):
-    measure(run, "stages", run.sizes(100_000), 150, "--repeat", "1", watch=True)
+    measure(run, "stages", str(run.n(100_000)), 150, "--repeat", "1", watch=True)
 
 
 def residual(run):
-    for n in (20_000,) if run.args.quick else (50_000, 70_000, 100_000):
-        measure(run, "residual", run.sizes(n), 90, "--gradient")
+    for n in run.each(*((20_000,) if run.args.quick else (50_000, 70_000, 100_000))):
+        measure(run, "residual", str(run.n(n)), 90, "--gradient")
 
 
 def agree_large(run):
     for n in (4000, 8000):
-        measure(run, "agree", run.sizes(n), 90, "--d", "4")
+        measure(run, "agree", str(run.n(n)), 90, "--d", "4")
 
 
 def cu(run):
@@ -198,7 +198,7 @@ def cu(run):
         run.record({"type": "skipped", "why": why})
         return
     run.run([run.program("gpfit-cu"), "devices", "--json"], 30)
-    run.run([run.program("gpfit-cu"), "bench", "--n", run.sizes(2000, 10_000), "--device", run.args.device, "--repeat", "2", "--json", "--quiet"], 60,
+    run.run([run.program("gpfit-cu"), "bench", "--n", ",".join(str(run.n(n)) for n in (2000, 10_000)), "--device", run.args.device, "--repeat", "2", "--json", "--quiet"], 60,
             keep={"bench"}, extra={"program": "gpfit-cu"})
     if run.has("cuda-cu.test"):
         suite(run, "cuda-cu.test", 60)

@@ -44,7 +44,9 @@ func TestOpenLanes(t *testing.T) {
 		testcheck.Do(t, b.Close())
 	}
 	// With little memory there are fewer lanes.
-	one := defaultSizes.plan("cuda:0", 1500, 2).DeviceBytes()
+	steps := defaultSizes
+	steps.spread = 1500
+	one := steps.plan("cuda:0", 1500, 2).DeviceBytes()
 	emulator.SetMemory(0, emulator.Used(0)+5*one)
 	few := open(1500, 100)
 	if len(few) != 3 {

@@ -34,8 +34,8 @@ func tilesOn(t *testing.T, order int, on ...device.Device) device.Backend {
 	return testcheck.Get(tiles.Method{Order: order}.Backends(on))(t)[0]
 }
 
-// TestConformanceOfTiles runs the suite of methods on several devices, in whose memory the suite's largest matrix does not fit.
-func TestConformanceOfTiles(t *testing.T) {
+// TestTilesConform runs the suite of methods on several devices, in whose memory the suite's largest matrix does not fit.
+func TestTilesConform(t *testing.T) {
 	emulator.Need(t)
 	t.Parallel()
 	counts := []int{2}

@@ -297,3 +297,52 @@ func TestScriptUsage(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 }
+
+// TestCard runs the script with the programs of a machine with a card, on the emulated one, as continuous integration does:
+// the conformance suite does not ask for the emulator, the steps come in the user's order, and --n and --ways limit them.
+func TestCard(t *testing.T) {
+	if os.Getenv("GPFIT_CARD") == "" {
+		t.Skip("SKIPPED: builds all programs; GPFIT_CARD=1 runs it")
+	}
+	emulator.Need(t)
+	testcheck.Do(t, os.Unsetenv("GPFIT_CARD")) // gpfit knows no such variable
+	programs, out := t.TempDir(), t.TempDir()
+	for _, args := range [][]string{
+		{"build", "-o", filepath.Join(programs, "gpfit"), "./cmd/gpfit"}, {"test", "-c", "-o", filepath.Join(programs, "cuda.test"), "./device/cuda"},
+	} {
+		build := exec.Command("go", args...)
+		build.Dir = "../../.."
+		if text, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+	}
+	self := testcheck.Get(os.Executable())(t)
+	testcheck.Do(t, os.WriteFile(filepath.Join(programs, "measure"), []byte("#!/bin/sh\n"+programVariable+"=1 exec '"+self+"' \"$@\"\n"), 0o755))
+	cmd := exec.Command(python(t), "-B", "../run.py", "--programs", programs, "--out", out, "--budget", "500", "--n", "600", "--ways", "chosen,1 lane", "--only", "steps,agree,conformance")
+	cmd.Env = emulator.Env(t, emulator.Config{Memory: 8 << 30})
+	printed, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, printed)
+	}
+	files, _ := filepath.Glob(filepath.Join(out, "*.jsonl"))
+	if len(files) != 1 {
+		t.Fatalf("files %v", files)
+	}
+	records := string(testcheck.Get(os.ReadFile(files[0]))(t))
+	var order []string
+	for _, r := range append(append(parse(t, "stages", records), parse(t, "agree", records)...), parse(t, "conformance", records)...) {
+		if step := r["step"].(string); len(order) == 0 || order[len(order)-1] != step {
+			order = append(order, step)
+		}
+		if n, ok := r["n"]; ok && n != 600.0 {
+			t.Errorf("a record of n = %v", n)
+		}
+	}
+	if strings.Join(order, " ") != "steps agree conformance" || strings.Index(records, `"step": "steps"`) > strings.Index(records, `"step": "agree"`) {
+		t.Errorf("the steps ran in another order: %v", order)
+	}
+	if c := parse(t, "conformance", records); len(c) != 1 || c[0]["ok"] != true {
+		t.Errorf("conformance: %v", c)
+	}
+	t.Logf("%s", printed)
+}
