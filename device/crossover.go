@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"gpfit/internal/atomicfile"
@@ -166,7 +168,23 @@ func (c *Crossover) read() map[string]int {
 	return known
 }
 
-// crossoverKey returns a key for a pair of devices from their findings.
+// crossoverKey returns a key for a pair of devices from their findings, and for the version of the program, because another
+// one may compute faster on either.
 func crossoverKey(accelerator, host Finding) string {
-	return accelerator.Detail + " | " + host.Detail
+	return accelerator.Detail + " | " + host.Detail + " | " + build()
 }
+
+// build returns the version of the program, "" if it is unknown.
+var build = sync.OnceValue(func() (version string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	version = info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			version += " " + s.Value
+		}
+	}
+	return version
+})

@@ -18,6 +18,7 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/fit/summary"
 	"gpfit/internal/testcheck"
+	"runtime/debug"
 )
 
 // gpu runs the program on an emulated GPU.
@@ -220,7 +221,12 @@ func (g *gpu) knowCrossover(t *testing.T, n int) {
 	for _, d := range r.Devices {
 		detail[d.Name] = d.Detail
 	}
-	text := testcheck.Get(json.Marshal(map[string]int{r.Devices[0].Detail + " | " + detail["cpu"]: n}))(t)
+	// The test's program is the program that it runs.
+	version := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	text := testcheck.Get(json.Marshal(map[string]int{r.Devices[0].Detail + " | " + detail["cpu"] + " | " + version: n}))(t)
 	dir := filepath.Join(g.cache, "gpfit")
 	testcheck.Do(t, os.MkdirAll(dir, 0o755))
 	write(t, dir, "crossover.json", string(text))

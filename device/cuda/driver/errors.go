@@ -41,6 +41,7 @@ var codes = map[Code][2]string{
 	220: {"CUDA_ERROR_NVLINK_UNCORRECTABLE", "uncorrectable NVLink error"},
 	221: {"CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "PTX JIT compiler library not found"},
 	222: {"CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the PTX is newer than the driver"},
+	226: {"CUDA_ERROR_CONTAINED", "an error that the device contained ended the context"},
 	304: {"CUDA_ERROR_OPERATING_SYSTEM", "operating system call failed"},
 	400: {"CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
 	500: {"CUDA_ERROR_NOT_FOUND", "named symbol not found"},
@@ -56,18 +57,21 @@ var codes = map[Code][2]string{
 	717: {"CUDA_ERROR_INVALID_ADDRESS_SPACE", "operation not supported on this address space"},
 	718: {"CUDA_ERROR_INVALID_PC", "invalid program counter"},
 	719: {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+	721: {"CUDA_ERROR_TENSOR_MEMORY_LEAK", "a kernel leaked tensor memory"},
 	802: {"CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized (is nvidia-fabricmanager running?)"},
 	803: {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "kernel driver and libcuda have different versions (restart after an update)"},
 	804: {"CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", "the forward-compatibility libcuda does not support this device"},
+	810: {"CUDA_ERROR_MPS_CLIENT_TERMINATED", "the server of MPS ended this process's work"},
 	999: {"CUDA_ERROR_UNKNOWN", "unknown error"},
 }
 
 // Sticky reports whether the context is dead for every later call in this process after this code:
-// uncorrectable memory and link errors (214, 220), an illegal address (700), a timeout (702), a
-// destroyed context (709), a device assertion (710) and launch failures (714–719).
+// uncorrectable memory and link errors (214, 220), a contained error (226), an illegal address (700), a timeout
+// (702), a destroyed context (709), a device assertion (710), launch failures (714–719), leaked tensor memory (721) and the
+// end of a client of MPS (810).
 func (c Code) Sticky() bool {
 	switch c {
-	case 214, 220, 700, 702, 709, 710:
+	case 214, 220, 226, 700, 702, 709, 710, 721, 810:
 		return true
 	}
 	return c >= 714 && c <= 719

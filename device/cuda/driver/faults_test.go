@@ -121,6 +121,22 @@ func TestStickyErrorAtEachCall(t *testing.T) {
 	}
 }
 
+// TestStickyCodes makes a device unusable by each code that ends a context.
+func TestStickyCodes(t *testing.T) {
+	emulator.Need(t)
+	for _, code := range []int{214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810} {
+		emulator.Reset()
+		d := testcheck.Get(driver.Open(0))(t)
+		emulator.Inject(t, "cuMemAlloc_v2", 1, code)
+		_, err := d.Alloc(8)
+		var e *driver.Error
+		if !driver.IsSticky(err) || d.Err() == nil || !errors.As(err, &e) || e.Name == "" {
+			t.Errorf("code %d: error %v, device %v", code, err, d.Err())
+		}
+		testcheck.Do(t, d.Close())
+	}
+}
+
 // TestErrorAtEachCall makes every call fail once, with an error that leaves the device usable.
 func TestErrorAtEachCall(t *testing.T) {
 	emulator.Need(t)

@@ -32,8 +32,8 @@ static int ncounters;
 
 /* These codes make a context dead. */
 int emu_is_sticky(int code) {
-	return code == 214 || code == 220 || code == 700 || code == 702 || code == 709 ||
-	       code == 710 || (code >= 714 && code <= 719);
+	return code == 214 || code == 220 || code == 226 || code == 700 || code == 702 || code == 709 ||
+	       code == 710 || (code >= 714 && code <= 719) || code == 721 || code == 810;
 }
 
 static long long env_number(const char *name, long long otherwise) {
