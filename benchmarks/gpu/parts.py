@@ -379,6 +379,6 @@ PARTS = [
     Step("peers", "PyTorch by hand and GPyTorch, one problem and 64 at once", peers, True, 60, 200),
     Step("fits", "Whole fits, and GPyTorch's time to the same NLML", fits, False, 60, 450),
     Step("predictions", "40,000 predictions with standard deviations", predictions, True, 30, 90),
-    Step("tiles", "The method tiles on one card, beside the host's memory, and on two cards; mpi on one card", tiles, True, 60, 300),
+    Step("tiles", "The method tiles on one card, beside the host's memory, and on two cards", tiles, True, 60, 300),
     Step("energy", "Joules of an evaluation", energy, True, 30, 110),
 ]

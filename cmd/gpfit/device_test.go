@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,7 +19,6 @@ import (
 	"gpfit/device/cuda/emulator"
 	"gpfit/fit/summary"
 	"gpfit/internal/testcheck"
-	"runtime/debug"
 )
 
 // gpu runs the program on an emulated GPU.
@@ -213,20 +213,14 @@ func (g *gpu) testDevices(t *testing.T) {
 // knowCrossover writes the cache file that a measurement would write.
 func (g *gpu) knowCrossover(t *testing.T, n int) {
 	t.Helper()
-	var r struct {
-		Devices []struct{ Name, Detail string }
-	}
+	var r struct{ Devices []struct{ Name, Detail string } }
 	testcheck.Do(t, json.Unmarshal([]byte(g.output(t, "devices", "--json")), &r))
 	detail := map[string]string{}
 	for _, d := range r.Devices {
 		detail[d.Name] = d.Detail
 	}
-	// The test's program is the program that it runs.
-	version := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-	}
-	text := testcheck.Get(json.Marshal(map[string]int{r.Devices[0].Detail + " | " + detail["cpu"] + " | " + version: n}))(t)
+	info, _ := debug.ReadBuildInfo() // of the program that the test runs, too
+	text := testcheck.Get(json.Marshal(map[string]int{r.Devices[0].Detail + " | " + detail["cpu"] + " | " + info.Main.Version: n}))(t)
 	dir := filepath.Join(g.cache, "gpfit")
 	testcheck.Do(t, os.MkdirAll(dir, 0o755))
 	write(t, dir, "crossover.json", string(text))

@@ -16,7 +16,7 @@ type Stream struct {
 // some library functions use the default stream.
 func (d *Device) NewStream() (*Stream, error) { return d.newStream(0) }
 
-// NewFirstStream creates a stream whose work comes before that of other streams when both wait.
+// NewFirstStream creates a stream whose work comes before the work of other streams.
 func (d *Device) NewFirstStream() (*Stream, error) {
 	const first = -5 // the device takes the nearest priority that it has
 	return d.newStream(first)

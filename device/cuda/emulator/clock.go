@@ -2,7 +2,7 @@ package emulator
 
 import (
 	"cmp"
-	"container/heap"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -14,7 +14,7 @@ import (
 // of dgemm, and the other routines take what was measured on an H100. The host makes one call after the other, and work
 // starts as streams, their priorities, events and the connections to the card allow.
 type Clock struct {
-	// Multiprocessors run at Hertz. Rate is that of dgemm, in operations per second.
+	// Multiprocessors run at Hertz. Rate is the rate of dgemm, in operations per second.
 	Multiprocessors int64
 	Hertz, Rate     float64
 	// Connections is the number of queues to which the driver assigns the streams (CUDA_DEVICE_MAX_CONNECTIONS).
@@ -30,7 +30,7 @@ func H100(n int) Clock {
 	return Clock{132, 1.755e9, rate, Connections()}
 }
 
-// Work is what a dry device has recorded.
+// Work lists the calls that a dry device has recorded.
 type Work []noted
 
 // The kinds of calls; see emu.h.
@@ -86,22 +86,11 @@ type operation struct {
 	ended         float64 // NaN before
 }
 
+// group is tiles that began together.
 type group struct {
 	end   float64
 	of    *operation
 	tiles int64
-}
-
-type groups []group
-
-func (g groups) Len() int           { return len(g) }
-func (g groups) Less(i, j int) bool { return g[i].end < g[j].end }
-func (g groups) Swap(i, j int)      { g[i], g[j] = g[j], g[i] }
-func (g *groups) Push(v any)        { *g = append(*g, v.(group)) }
-func (g *groups) Pop() any {
-	last := (*g)[len(*g)-1]
-	*g = (*g)[:len(*g)-1]
-	return last
 }
 
 // card is a device at work.
@@ -112,7 +101,7 @@ type card struct {
 	streams   []int64
 	queues    map[int64][]*operation // of streams
 	last      map[int64]*operation   // of streams, and records of events
-	running   groups
+	running   []group
 	waiting   []*operation // have begun, with tiles to start
 	busy      float64      // multiprocessor-seconds
 }
@@ -251,8 +240,8 @@ func (d *card) step() {
 		}
 	}
 	d.place()
-	if len(d.running) > 0 {
-		next = min(next, d.running[0].end)
+	for _, g := range d.running {
+		next = min(next, g.end)
 	}
 	if math.IsInf(next, 1) {
 		if began {
@@ -261,44 +250,38 @@ func (d *card) step() {
 		panic("emulator: streams wait for each other")
 	}
 	d.now = max(d.now, next)
-	for len(d.running) > 0 && d.running[0].end <= d.now {
-		g := heap.Pop(&d.running).(group)
-		d.free += g.tiles * g.of.part
-		if g.of.left -= g.tiles; g.of.left == 0 {
-			d.end(g.of)
+	running := d.running
+	d.running = slices.DeleteFunc(slices.Clone(running), func(g group) bool { return g.end <= d.now })
+	for _, g := range running {
+		if g.end <= d.now {
+			d.free += g.tiles * g.of.part
+			if g.of.left -= g.tiles; g.of.left == 0 {
+				d.end(g.of)
+			}
 		}
 	}
 }
 
 // heads returns the first operation of each stream, unless an earlier one in its connection has not begun.
 func (d *card) heads() (all []*operation) {
-	first := make([]*operation, d.Connections)
+	first := map[int]*operation{}
 	for i, s := range d.streams {
-		if q := d.queues[s]; len(q) > 0 && !q[0].started {
-			c := i % d.Connections
-			if first[c] == nil || q[0].order < first[c].order {
-				first[c] = q[0]
-			}
+		if q, c := d.queues[s], i%d.Connections; len(q) > 0 && !q[0].started && (first[c] == nil || q[0].order < first[c].order) {
+			first[c] = q[0]
 		}
 	}
-	for _, o := range first {
-		if o != nil {
-			all = append(all, o)
-		}
-	}
-	return all
+	return slices.SortedFunc(maps.Values(first), func(a, b *operation) int { return cmp.Compare(a.order, b.order) })
 }
 
 // begins returns when an operation can begin, as far as that is known.
 func (d *card) begins(o *operation) float64 {
-	at := max(o.issued, o.ready)
-	if o.after != nil {
-		if math.IsNaN(o.after.ended) {
-			return math.Inf(1)
-		}
-		at = max(at, o.after.ended)
+	switch {
+	case o.after == nil:
+		return max(o.issued, o.ready)
+	case math.IsNaN(o.after.ended):
+		return math.Inf(1)
 	}
-	return at
+	return max(o.issued, o.ready, o.after.ended)
 }
 
 func (d *card) end(o *operation) {
@@ -322,7 +305,7 @@ func (d *card) place() {
 			count = min(o.tiles, d.free/o.part)
 		}
 		if count > 0 {
-			heap.Push(&d.running, group{d.now + o.each, o, count})
+			d.running = append(d.running, group{d.now + o.each, o, count})
 			d.free -= count * o.part
 			d.busy += float64(count*o.part) / share * o.each
 			o.tiles -= count

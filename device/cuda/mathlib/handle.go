@@ -30,7 +30,7 @@ type Handle struct {
 const infoBytes = 256
 
 // New creates a handle of cuBLAS that works on the stream (cublasCreate, cublasSetStream). The first factorization creates
-// those of cuSOLVER (cusolverDnCreate, cusolverDnSetStream, cusolverDnCreateParams), and asks it for reproducible results
+// the handles of cuSOLVER (cusolverDnCreate, cusolverDnSetStream, cusolverDnCreateParams), and asks it for reproducible results
 // (cusolverDnSetDeterministicMode), its default. cuBLAS is reproducible on one stream by default.
 // The math modes of both are set (cublasSetMathMode, cusolverDnSetMathMode) and read back.
 // The emulation of float64 numbers is off unless requested, and if the libraries cannot emulate;
