@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -84,31 +83,6 @@ func besideInPlace(t *testing.T, steps sizes, seeds, busy int, n ...int) {
 		if most := emulator.Busy(); most < busy {
 			t.Errorf("at most %d streams have work at the same time", most)
 		}
-	}
-}
-
-// TestSpreadFlops compares the operations that a workspace counts with the operations of its products.
-func TestSpreadFlops(t *testing.T) {
-	b := checked(t)
-	b.sizes = spreadSteps
-	j := newJob(t, 130)
-	ws := j.workspace(t, b)
-	if _, err := j.runIn(t.Context(), ws); err != nil {
-		t.Fatal(err)
-	}
-	before := ws.Work().Flops
-	for _, step := range []func() error{
-		func() error { return ws.Form(t.Context(), j.prog, j.theta, j.noise) },
-		func() error { return ws.InverseDiagonal(t.Context(), make([]float64, 130)) },
-	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	phases := inversionSpread{n: 130, leaf: 32}.phases()
-	want := choleskyFlops(130, 40, 32) + blocksFlops(130, 16, 32) + slices.Concat(phases...).flops()
-	if got := ws.Work().Flops - before; math.Abs(got/want-1) > 1e-12 {
-		t.Errorf("%v operations, want %v", got, want)
 	}
 }
 

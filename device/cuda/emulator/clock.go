@@ -59,6 +59,21 @@ func Trace(t testing.TB, f func()) Work {
 	return record(t, f)
 }
 
+// Counts returns how often work is started and waited for, and the bytes that pass between the host and the card.
+func (w Work) Counts() (starts, waits, bytes int64) {
+	for _, c := range w {
+		switch c.kind {
+		case libraryCall, launch, set:
+			starts++
+		case synchronized:
+			waits++
+		case copied:
+			bytes += c.size[0] * c.size[1]
+		}
+	}
+	return starts, waits, bytes
+}
+
 // These are the times in seconds of calls of the host, and of what passes between two operations of a device.
 const (
 	hostLaunch, hostLibrary, hostEvent, hostCopy, hostWait = 2e-6, 3e-6, 0.7e-6, 2.5e-6, 5e-6
