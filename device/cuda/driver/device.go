@@ -161,8 +161,8 @@ func (d *Device) run(f function, args ...uintptr) error {
 }
 
 // create calls a function that writes a handle and takes flags, which are 0.
-func (d *Device) create(f function, handle *uintptr, more ...uintptr) error {
-	return d.do(func() error { return d.run(f, append([]uintptr{uintptr(unsafe.Pointer(handle)), 0}, more...)...) })
+func (d *Device) create(f function, handle *uintptr) error {
+	return d.do(func() error { return d.run(f, uintptr(unsafe.Pointer(handle)), 0) })
 }
 
 // release calls a function that frees what has the handle, unless it is freed already.

@@ -24,7 +24,8 @@ func (d *Device) NewFirstStream() (*Stream, error) {
 
 func (d *Device) newStream(priority int32) (*Stream, error) {
 	s := &Stream{dev: d}
-	if err := d.create(streamCreate, &s.handle, uintptr(uint32(priority))); err != nil {
+	err := d.do(func() error { return d.run(streamCreate, uintptr(unsafe.Pointer(&s.handle)), 0, uintptr(uint32(priority))) })
+	if err != nil {
 		return nil, err
 	}
 	return s, nil
