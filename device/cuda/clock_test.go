@@ -80,6 +80,26 @@ func clocked(t *testing.T, n int, choose func(*sizes)) (s stages) {
 	return s
 }
 
+// TestClockOfKernels compares the cycles of a block with another program's, which executes the PTX by itself and has the same latencies.
+func TestClockOfKernels(t *testing.T) {
+	j := newClockedJob(t, dry(t, func(s *sizes) { s.company = 1 }), 512)
+	work := emulator.Trace(t, func() {
+		testcheck.Do(t, j.Form(t.Context(), j.prog, j.theta, j.noise))
+		testcheck.Do(t, j.Solve(t.Context(), j.alpha, 1))
+		testcheck.Do(t, j.contract(t))
+	})
+	for kernel, want := range map[string]int64{"leaf": 18483, "below": 15463, "trailing": 10707, "above": 15637, "expand": 11367, "forward": 9547, "backward": 11157} {
+		got := work.Cycles("gpfit_batch_" + kernel)
+		t.Logf("%s: %d cycles, the other program says %d", kernel, got, want)
+		if math.Abs(float64(got-want)) > 0.1*float64(want) {
+			t.Errorf("%s: %d cycles, the other program says %d", kernel, got, want)
+		}
+	}
+	if pair := work.Cycles("gpfit_batch_leaf") + work.Cycles("gpfit_batch_below"); float64(pair)/1755 > 22 {
+		t.Errorf("a leaf and the rows below take %d cycles", pair)
+	}
+}
+
 // TestClockTogether compares jobs in lock step with one lane, by the clock.
 func TestClockTogether(t *testing.T) {
 	for _, c := range []struct {

@@ -24,7 +24,9 @@ func (d *Device) NewFirstStream() (*Stream, error) {
 
 func (d *Device) newStream(priority int32) (*Stream, error) {
 	s := &Stream{dev: d}
-	err := d.do(func() error { return d.run(streamCreate, uintptr(unsafe.Pointer(&s.handle)), 0, uintptr(uint32(priority))) })
+	err := d.do(func() error {
+		return d.run(streamCreate, uintptr(unsafe.Pointer(&s.handle)), 0, uintptr(uint32(priority)))
+	})
 	if err != nil {
 		return nil, err
 	}

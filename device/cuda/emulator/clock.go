@@ -74,6 +74,15 @@ func (w Work) Counts() (starts, waits, bytes int64) {
 	return starts, waits, bytes
 }
 
+// Cycles returns the cycles of a block in the first launch of a kernel, 0 if there is none.
+func (w Work) Cycles(kernel string) int64 {
+	i := slices.IndexFunc(w, func(c noted) bool { return c.kind == launch && c.name() == kernel })
+	if i < 0 {
+		return 0
+	}
+	return w[i].ld[0]
+}
+
 // These are the times in seconds of calls of the host, and of what passes between two operations of a device.
 const (
 	hostLaunch, hostLibrary, hostEvent, hostCopy, hostWait = 2e-6, 3e-6, 0.7e-6, 2.5e-6, 5e-6
