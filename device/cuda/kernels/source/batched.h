@@ -118,7 +118,6 @@ KERNEL gpfit_batch_leaf(const Problem *problems, i64 lda, i64 n, i64 o) {
             }
         }
     }
-    barrier();
     double root = 0.0;
     if (t < Order) {
         root = isPivot(s.pivots[t]) ? __nvvm_sqrt_rn_d(s.pivots[t]) : __builtin_nan("");
@@ -157,7 +156,6 @@ struct Substitution {
 // Solves X·Lᵀ = B for Order rows B with the leaf that s holds. Its diagonal becomes zero.
 DEVICE void substitute(Substitution *s, Tile *b) {
     int t = thread();
-    barrier();
     if (t < Order) {
         s->inverse[t] = 1.0 / s->leaf.v[t + Pitch * t];
         s->leaf.v[t + Pitch * t] = 0.0;
@@ -217,6 +215,7 @@ KERNEL gpfit_batch_below(const Problem *problems, i64 lda, i64 n, i64 o) {
             b.v[r][c] = rowOf(r) < rows ? a[rowOf(r) + columnOf(c) * ld] : 0.0;
         }
     }
+    barrier();
     substitute(&s, &b);
     writeTile(&b, a, ld, rows, (int)w);
 }
