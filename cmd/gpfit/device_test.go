@@ -213,7 +213,9 @@ func (g *gpu) testDevices(t *testing.T) {
 // knowCrossover writes the cache file that a measurement would write.
 func (g *gpu) knowCrossover(t *testing.T, n int) {
 	t.Helper()
-	var r struct{ Devices []struct{ Name, Detail string } }
+	var r struct {
+		Devices []struct{ Name, Detail string }
+	}
 	testcheck.Do(t, json.Unmarshal([]byte(g.output(t, "devices", "--json")), &r))
 	detail := map[string]string{}
 	for _, d := range r.Devices {

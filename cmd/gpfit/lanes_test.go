@@ -132,8 +132,8 @@ func TestOneQueue(t *testing.T) {
 	}
 }
 
-// TestLanesOfFit checks that the starts and the folds of one fit on lanes of an emulated GPU that works late have the
-// bits that they have on one lane of a GPU that works at once.
+// TestLanesOfFit checks that the starts and the folds of one fit on lanes of an emulated GPU have the numbers of one lane but for
+// rounding, which lock step changes, and one result in every order of late work.
 func TestLanesOfFit(t *testing.T) {
 	g, dir := newGPU(t), t.TempDir()
 	t.Chdir(dir)
@@ -148,17 +148,25 @@ func TestLanesOfFit(t *testing.T) {
 		if strings.Contains(stderr, " lanes") {
 			t.Errorf("%s with little memory: %s", name, stderr)
 		}
-		seeds := 1
+		seeds := 2
 		if testcheck.Long() {
 			seeds = 4
 		}
+		first := want
 		for seed := range seeds {
 			got, stderr := g.report(t, emulator.Config{Memory: large, Order: 1 + seed}, args...)
 			if !strings.Contains(stderr, " lanes") || got.Device != "cuda:0" {
 				t.Errorf("%s on %s: %s", name, got.Device, stderr)
 			}
-			if got.NLML != want.NLML || !maps.Equal(got.Parameters, want.Parameters) || !reflect.DeepEqual(got.Scores, want.Scores) {
-				t.Errorf("%s: NLML %v, %v on one lane; parameters %v, %v; scores %+v, %+v", name, got.NLML, want.NLML, got.Parameters, want.Parameters, got.Scores, want.Scores)
+			testcheck.Within(t, got.NLML, want.NLML, 1e-10*math.Abs(want.NLML), "%s: NLML, and on one lane", name)
+			for parameter, v := range want.Parameters {
+				testcheck.Within(t, got.Parameters[parameter], v, 1e-7, "%s: %s, and on one lane", name, parameter)
+			}
+			if seed == 0 {
+				first = got
+			}
+			if got.NLML != first.NLML || !maps.Equal(got.Parameters, first.Parameters) || !reflect.DeepEqual(got.Scores, first.Scores) {
+				t.Errorf("%s: NLML %v, %v in another order; parameters %v, %v", name, got.NLML, first.NLML, got.Parameters, first.Parameters)
 			}
 		}
 	}
