@@ -19,28 +19,27 @@ const mostMissed = 4
 // Tolerance returns the bound that is wanted of the error of the NLML in a fit of the job.
 func (j *Job) Tolerance() float64 { return cmp.Or(j.Options.Tolerance, device.DefaultTolerance) }
 
-// evaluate is retry, and goes on with an exact method if one with a bound refuses the parameters: its ranks depend on them. The
-// job then chose the method by itself, and an exact one has room.
-func (s *Placement) evaluate(ctx context.Context, z, grad []float64, f func(o *graph.Objective, ctx context.Context, z, grad []float64) (float64, error)) (float64, error) {
-	v, err := s.retry(ctx, z, grad, f)
+// goExact goes on with an exact method if one with a bound refuses the parameters of an evaluation: its ranks depend on them. The
+// job then chose the method by itself, and an exact one has room. Otherwise the error of the evaluation remains.
+func (s *Placement) goExact(ctx context.Context, err error) (gone bool, rest error) {
 	if _, bounded := s.Workspace.(device.Bounded); !bounded || !isA[*device.UnsupportedError](err) {
-		return v, err
+		return false, err
 	}
 	exact := device.Exactly(s.from, s.Job.workload())
 	if exact == nil {
-		return v, err
+		return false, err
 	}
 	_ = s.Workspace.Close()
 	s.Workspace = nil
 	if failed := s.on(ctx, exact); failed != nil {
-		return 0, errors.Join(err, failed)
+		return false, errors.Join(err, failed)
 	}
 	warning := fmt.Sprintf("%v: gpfit continued with the method %s from evaluation %d", err, s.Workspace.Method(), s.asked)
 	s.Warnings = append(s.Warnings, warning)
 	if s.Job.Events.OnWarning != nil {
 		s.Job.Events.OnWarning(warning)
 	}
-	return s.retry(ctx, z, grad, f)
+	return true, nil
 }
 
 // correction has for each target what the check of an approximation adds to the data fit. The evaluation had the weights alpha.

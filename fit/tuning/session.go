@@ -151,6 +151,11 @@ func (s *Placement) retry(ctx context.Context, z, grad []float64, f func(o *grap
 		s.spent += time.Since(began)
 	}()
 	v, err := f(s.Objective, ctx, z, grad)
+	if gone, rest := s.goExact(ctx, err); gone {
+		v, err = f(s.Objective, ctx, z, grad)
+	} else {
+		err = rest
+	}
 	if err == nil && v-v == 0 {
 		_, err = s.Residual(context.WithoutCancel(ctx)) // it takes n² operations
 	}
@@ -166,7 +171,7 @@ func (s *Placement) retry(ctx context.Context, z, grad []float64, f func(o *grap
 // Value implements [descent.Func].
 func (s *Placement) Value(ctx context.Context, z []float64) (float64, error) {
 	s.asked++
-	f, err := s.evaluate(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) { return o.Value(ctx, z) })
+	f, err := s.retry(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) { return o.Value(ctx, z) })
 	if err == nil && f-f == 0 && (s.Best == nil || f < s.Best.F) {
 		s.Best = &Best{Job: s.Job, Z: slices.Clone(z), F: f, kept: s.Objective.Keep(z)}
 	}
@@ -190,7 +195,7 @@ func (s *Placement) Recall(b *Best) error {
 
 // ValueGradient implements [descent.Func].
 func (s *Placement) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
-	return s.evaluate(ctx, z, grad, (*graph.Objective).ValueGradient)
+	return s.retry(ctx, z, grad, (*graph.Objective).ValueGradient)
 }
 
 // Curvature implements [descent.Curved].

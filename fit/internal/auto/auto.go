@@ -93,8 +93,10 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 	if interrupted == nil {
 		c, interrupted = c.withColumns()
 	}
-	if interrupted == nil {
-		c, interrupted = c.transformed()
+	if before := c; interrupted == nil {
+		if c, interrupted = c.transformed(); c != before && interrupted == nil {
+			c, interrupted = c.withColumns() // which may gain only with a transform of the target
+		}
 	}
 	if c.best == nil {
 		return nil, nil, nil, interrupted

@@ -23,7 +23,10 @@ func (c *chooser) withColumns() (*chooser, error) {
 		return c, nil
 	}
 	other, err := c.choiceWith(prepared, clearBIC)
-	if other != nil && err == nil && other.best.original(other.job) < c.best.original(c.job)-clearBIC {
+	if other != nil && err == nil {
+		err = other.all()
+	}
+	if other.chose() && err == nil && other.best.original(other.job) < c.best.original(c.job)-clearBIC {
 		var clear bool
 		if clear, err = c.clearly(other.best, c.best); clear {
 			other.tried, other.report.Transform = append(other.tried, c.tried...), c.report.Transform
@@ -60,9 +63,12 @@ func (c *chooser) transformed() (*chooser, error) {
 		if prepared, err = c.job.WithTransforms(c.job.Options.InputTransform, report.Kind, nil); err == nil {
 			other, err = c.choiceWith(prepared, gain)
 		}
-		if other != nil && err == nil && other.best.original(other.job) < c.best.original(c.job)-clearBIC && c.seasons.mayGrow(other.best) {
+		if other != nil && err == nil {
+			err = other.all()
+		}
+		if other.chose() && err == nil && other.best.original(other.job) < c.best.original(c.job)-clearBIC && c.seasons.mayGrow(other.best) {
 			other.tried, other.report.Transform = append(other.tried, c.tried...), report
-			return other.withColumns() // which may gain only now
+			return other, nil
 		}
 		report.Kind = transform.None
 	}
@@ -72,7 +78,7 @@ func (c *chooser) transformed() (*chooser, error) {
 
 // without returns the choice after another that was no better. An error is a cancellation.
 func (c *chooser) without(other *chooser, err error) (*chooser, error) {
-	if other != nil {
+	if other.chose() {
 		c.tried, c.begun = append(c.tried, other.tried...), other.begun
 	}
 	if !problem.IsCancelled(err) {
@@ -81,7 +87,11 @@ func (c *chooser) without(other *chooser, err error) (*chooser, error) {
 	return c, err
 }
 
-// choiceWith compares all models of a problem with other transforms. If the best model does not gain as much as it has to, it stops there.
+// chose reports whether there is a choice, and it has a model.
+func (c *chooser) chose() bool { return c != nil && c.best != nil }
+
+// choiceWith returns the choice among all models of a problem with other transforms, before it begins; nil if the best model does not
+// gain as much as it has to.
 func (c *chooser) choiceWith(prepared *problem.Prepared, gain float64) (*chooser, error) {
 	job := c.job.With(func(p *problem.Prepared) { *p = *prepared })
 	fresh := func() *chooser {
@@ -97,12 +107,7 @@ func (c *chooser) choiceWith(prepared *problem.Prepared, gain float64) (*chooser
 			return nil, err
 		}
 	}
-	other := fresh()
-	err := other.all()
-	if other.best == nil {
-		return nil, err
-	}
-	return other, err
+	return fresh(), nil
 }
 
 // mayGrow reports whether a season may grow with its level as a model says: a cycle, which the calendar does not give, only with a trend.
