@@ -26,7 +26,7 @@ func (c *chooser) withColumns() (*chooser, error) {
 	if other != nil && err == nil {
 		err = other.all()
 	}
-	if other.chose() && err == nil && other.best.original(other.job) < c.best.original(c.job)-clearBIC {
+	if other != nil && other.best != nil && err == nil && other.best.original(other.job) < c.best.original(c.job)-clearBIC {
 		var clear bool
 		if clear, err = c.clearly(other.best, c.best); clear {
 			other.tried, other.report.Transform = append(other.tried, c.tried...), c.report.Transform
@@ -66,7 +66,7 @@ func (c *chooser) transformed() (*chooser, error) {
 		if other != nil && err == nil {
 			err = other.all()
 		}
-		if other.chose() && err == nil && other.best.original(other.job) < c.best.original(c.job)-clearBIC && c.seasons.mayGrow(other.best) {
+		if other != nil && other.best != nil && err == nil && other.best.original(other.job) < c.best.original(c.job)-clearBIC && c.seasons.mayGrow(other.best) {
 			other.tried, other.report.Transform = append(other.tried, c.tried...), report
 			return other, nil
 		}
@@ -78,7 +78,7 @@ func (c *chooser) transformed() (*chooser, error) {
 
 // without returns the choice after another that was no better. An error is a cancellation.
 func (c *chooser) without(other *chooser, err error) (*chooser, error) {
-	if other.chose() {
+	if other != nil && other.best != nil {
 		c.tried, c.begun = append(c.tried, other.tried...), other.begun
 	}
 	if !problem.IsCancelled(err) {
@@ -86,9 +86,6 @@ func (c *chooser) without(other *chooser, err error) (*chooser, error) {
 	}
 	return c, err
 }
-
-// chose reports whether there is a choice, and it has a model.
-func (c *chooser) chose() bool { return c != nil && c.best != nil }
 
 // choiceWith returns the choice among all models of a problem with other transforms, before it begins; nil if the best model does not
 // gain as much as it has to.
