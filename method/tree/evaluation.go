@@ -123,7 +123,7 @@ func (e *evaluation) triangles(rows, columns *kernel.Points) (l blas64.General, 
 const (
 	smallBlock = 512
 	smallTree  = 4000
-	payingRank = 24
+	payingRank = 12
 )
 
 // refuse returns an [*device.UnsupportedError] if the rank of the block of a node is so large that the method does not pay.

@@ -177,3 +177,14 @@ func TestPlan(t *testing.T) {
 		t.Errorf("plan %+v", plan)
 	}
 }
+
+// TestMapsOfAllSizes checks that a map of a rough kernel is not refused at any number of points above the smallest tree.
+func TestMapsOfAllSizes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 1))
+	for _, n := range []int{4001, 4500, 5000} {
+		x := &kernel.Points{N: n, D: 2, X: testcheck.Slice(2*n, func(int) float64 { return rng.Float64() })}
+		w := testcheck.Get(methodtest.Open(t, Method{}).NewWorkspace(t.Context(), x))(t)
+		prog := testcheck.Get(kernel.CompileText("matern32", 2))(t)
+		testcheck.Do(t, w.Form(t.Context(), prog, []float64{0.2, 1}, []float64{0.01}), w.Close())
+	}
+}
