@@ -213,6 +213,12 @@ func (s *Placement) Curvature(ctx context.Context, z []float64, exact bool) (h d
 	return h, err
 }
 
+// HessianIsDear implements [descent.Dear]: a method with a bound computes Hessians by differences of gradients.
+func (s *Placement) HessianIsDear() bool {
+	_, bounded := s.Workspace.(device.Bounded)
+	return bounded
+}
+
 // LeaveOut returns the scores of leave-one-out and of leave-one-place-out at z, for any objective.
 func (s *Placement) LeaveOut(ctx context.Context, z []float64) (rows, places graph.LeftOut, err error) {
 	_, err = s.retry(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) {

@@ -100,6 +100,7 @@ type descent struct {
 	start  Start
 	ev     *Oracle
 	notify func(*descent) // after each accepted iteration
+	dear   bool           // see [Dear]
 
 	at       Point // the current iterate, with its gradient
 	iter     int

@@ -142,7 +142,11 @@ func (r *run) descent(k int, obj Func, notify func(*descent)) *descent {
 	ev := NewOracle(obj, r.log(k))
 	ev.max = r.settings.MaxEvaluations
 	start := r.starts[k]
-	return &descent{space: r.space, s: r.settings, index: k, start: start, ev: ev, notify: notify, change: math.NaN()}
+	s := r.settings
+	f, ok := ev.obj.(Dear)
+	dear := ok && f.HessianIsDear()
+	s.FewRows = s.FewRows || dear
+	return &descent{space: r.space, s: s, dear: dear, index: k, start: start, ev: ev, notify: notify, change: math.NaN()}
 }
 
 // SideBySide calls do in parallel for 0 … n−1, in order, each with the next free worker. An

@@ -38,6 +38,12 @@ type Curved interface {
 	Curvature(ctx context.Context, z []float64, exact bool) (Metric, error)
 }
 
+// Dear is a [Curved] function that may have a Hessian which takes more than some gradients, whatever the number of rows.
+type Dear interface {
+	// HessianIsDear reports whether it has.
+	HessianIsDear() bool
+}
+
 // IsInfeasible reports whether err means that a function is not defined at a point. This is so if
 // an error in its chain has a method Infeasible() bool that returns true, for example the error for
 // a covariance matrix that is not positive definite, or if the value or the gradient is not finite.

@@ -43,7 +43,8 @@ const (
 	// localStep is the length of a step on which the average information changes so little that corrections
 	// by steps are worth more than a new one.
 	localStep = 0.1
-	// trustworthy is the largest difference of that ratio from 1 with which a model counts as right.
+	// trustworthy is the largest difference of that ratio from 1 with which a model counts as right; crawl is, where a
+	// Hessian is dear.
 	trustworthy = 0.3
 	// modelFloor is the least eigenvalue of the model that a race sees.
 	modelFloor = 0.1
@@ -232,7 +233,11 @@ func (t *trust) step(s []float64, promise float64) error {
 		t.crawls = 0
 	}
 	t.insist = t.insist || t.crawls >= 2
-	t.trusted = math.Abs(ratio-1) < trustworthy
+	most := trustworthy
+	if t.dear {
+		most = crawl
+	}
+	t.trusted = math.Abs(ratio-1) < most
 	switch {
 	case !t.exact:
 		t.keepsMatrix = t.trusted && t.s.FewRows && length < localStep

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"gonum.org/v1/gonum/blas/blas64"
-	"gpfit/device"
+
 	"gpfit/kernel"
 	"gpfit/kernel/vec"
 )
@@ -95,25 +95,4 @@ func (w *engine) PredictCovariance(ctx context.Context, prog *kernel.Program, th
 		}
 		return nil
 	})
-}
-
-var _ device.DerivativeProducts = (*engine)(nil)
-
-// MultiplyDerivatives implements [device.DerivativeProducts], by all elements of the kernel.
-func (w *engine) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
-	w.Begin("", 0)
-	params := prog.NumParams
-	strips(w.Threads, w.N, func(first, end int) {
-		e, slopes := kernel.NewEvaluator(prog), make([]float64, w.N*params)
-		e.Bind(theta)
-		for i := first; i < end && ctx.Err() == nil; i++ {
-			e.RowDerivatives(slopes, w.Points, i, w.Points, 0, w.N)
-			for p := range params {
-				for q := range m {
-					dst[(p*m+q)*w.N+i] = vec.Dot(slopes[p*w.N:(p+1)*w.N], vectors[q*w.N:(q+1)*w.N])
-				}
-			}
-		}
-	})
-	return ctx.Err()
 }

@@ -1,0 +1,139 @@
+package tree
+
+import (
+	"context"
+	"slices"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/device"
+	"gpfit/kernel"
+	"gpfit/kernel/vec"
+)
+
+var _ device.DerivativeProducts = (*engine)(nil)
+
+// MultiplyDerivatives implements [device.DerivativeProducts]: by the tree at the parameters of Form, and else by all elements of the
+// kernel.
+func (w *engine) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
+	if w.evaluation == nil || w.prog != prog || !slices.Equal(w.theta, theta) {
+		return w.multiplyAll(ctx, prog, theta, vectors, m, dst)
+	}
+	w.ctx = ctx
+	p := &products{w.evaluation, prog.NumParams, w.ordered(vectors, m), newMatrix(w.N, prog.NumParams*m)}
+	w.Begin("", 0)
+	p.visit(w.root, w.Threads)
+	w.restore(dst, p.sums)
+	return ctx.Err()
+}
+
+// multiplyAll computes products by all elements of the kernel.
+func (w *engine) multiplyAll(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
+	w.Begin("", 0)
+	params := prog.NumParams
+	strips(w.Threads, w.N, func(first, end int) {
+		e, slopes := kernel.NewEvaluator(prog), make([]float64, w.N*params)
+		e.Bind(theta)
+		for i := first; i < end && ctx.Err() == nil; i++ {
+			e.RowDerivatives(slopes, w.Points, i, w.Points, 0, w.N)
+			for p := range params {
+				for q := range m {
+					dst[(p*m+q)*w.N+i] = vec.Dot(slopes[p*w.N:(p+1)*w.N], vectors[q*w.N:(q+1)*w.N])
+				}
+			}
+		}
+	})
+	return ctx.Err()
+}
+
+// products adds the products of ∂K with vectors to sums: column p·m + k is of parameter p and vector k.
+type products struct {
+	*evaluation
+	params        int
+	vectors, sums blas64.General
+}
+
+// visit adds what the blocks of a node and of those below contribute.
+func (p *products) visit(t *node, threads int) {
+	if p.ctx.Err() != nil {
+		return
+	}
+	if t.leaf() {
+		points, own := p.points, rowsOf(p.vectors, t.first, t.end)
+		sums, _ := p.multiply(1, points.Pick(places(t.first, t.end)), points.Pick(places(t.first, t.end)), own, own)
+		p.put(t.first, sums)
+		return
+	}
+	if len(t.rows) > 0 {
+		p.blockPart(t, threads)
+	}
+	both(threads, func(threads int) { p.visit(t.left, threads) }, func(threads int) { p.visit(t.right, threads) })
+}
+
+// blockPart adds what a block and its transpose contribute. From C·G⁻¹·R = C·Xᵀ = Y·R the derivative is ∂C·Xᵀ + Y·∂R − Y·∂G·Xᵀ.
+func (p *products) blockPart(t *node, threads int) {
+	a, b := p.newSide(t.first, t.mid), p.newSide(t.mid, t.end)
+	rows, columns := p.pivotPoints(t)
+	y, x := p.interpolate(threads, a, b, rows, columns)
+	va, vb := a.gather(rowsOf(p.vectors, t.first, t.mid)), b.gather(rowsOf(p.vectors, t.mid, t.end))
+	xv, yv := p.inner(threads, x, vb), p.inner(threads, y, va)
+	sumsA, toX := p.multiply(threads, a.Points, columns, xv, va)
+	sumsB, toY := p.multiply(threads, b.Points, rows, yv, vb)
+	fromY, fromX := p.multiply(1, rows, columns, xv, yv)
+	floats.Sub(toY.Data, fromY.Data)
+	floats.Sub(toX.Data, fromX.Data)
+	p.add(threads, sumsA, 1, y, toY, false)
+	p.add(threads, sumsB, 1, x, toX, false)
+	p.put(t.first, a.expand(sumsA))
+	p.put(t.mid, b.expand(sumsB))
+}
+
+// put adds rows to the sums.
+func (p *products) put(first int, from blas64.General) {
+	floats.Add(p.sums.Data[first*p.sums.Stride:][:len(from.Data)], from.Data)
+}
+
+// multiply returns D·right and Dᵀ·left for the derivatives D of the kernel of points x and y by each parameter.
+func (p *products) multiply(threads int, x, y *kernel.Points, right, left blas64.General) (forward, back blas64.General) {
+	m, r := right.Cols, y.N
+	forward, back = newMatrix(x.N, p.params*m), newMatrix(r, p.params*m)
+	columns := make([]float64, r*m)
+	for k := range r {
+		for q, v := range row(right, k) {
+			columns[q*r+k] = v
+		}
+	}
+	parts := make([][]float64, (x.N+strip-1)/strip)
+	strips(threads, x.N, func(first, end int) {
+		part, slopes := make([]float64, r*p.params*m), make([]float64, r*p.params)
+		p.borrow(func(e *kernel.Evaluator) {
+			for i := first; i < end; i++ {
+				e.RowDerivatives(slopes, x, i, y, 0, r)
+				for c := range p.params * m {
+					slope, q := slopes[c/m*r:][:r], c%m
+					forward.Data[i*forward.Stride+c] = vec.Dot(slope, columns[q*r:][:r])
+					floats.AddScaled(part[c*r:][:r], left.Data[i*left.Stride+q], slope)
+				}
+			}
+		})
+		parts[first/strip] = part
+	})
+	for _, part := range parts {
+		for c := range back.Cols {
+			for k := range r {
+				back.Data[k*back.Stride+c] += part[c*r+k]
+			}
+		}
+	}
+	return forward, back
+}
+
+// places returns the places from first to end.
+func places(first, end int) []int {
+	out := make([]int, end-first)
+	for k := range out {
+		out[k] = first + k
+	}
+	return out
+}
