@@ -240,7 +240,7 @@ func (t *trust) step(s []float64, promise float64) error {
 	t.trusted = math.Abs(ratio-1) < most
 	switch {
 	case !t.exact:
-		t.keepsMatrix = t.trusted && t.s.FewRows && length < localStep
+		t.keepsMatrix = t.trusted && t.s.FewRows && !t.dear && length < localStep
 	case t.s.FewRows:
 		t.keepsMatrix = ratio > 0.25 && ratio < 2
 	default: // with many rows, a wrong Hessian far from the end wastes dearer steps

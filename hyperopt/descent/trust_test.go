@@ -188,3 +188,23 @@ func TestFollow(t *testing.T) {
 	}
 	testcheck.Near(t, "minimum", r.X, []float64{1, 0.5}, 0, 1e-4)
 }
+
+// dearFunc is a function whose Hessian is dear.
+type dearFunc struct{ curvedFunc }
+
+func (dearFunc) HessianIsDear() bool { return true }
+
+// TestDear checks that a descent by an approximation that is roughly right ends without a dear Hessian, at the minimum.
+func TestDear(t *testing.T) {
+	end := func(f Func) *Result {
+		search := Search{Objectives: []Func{f}, Starts: []Start{{Z: []float64{1.1, 0.5}, Metric: Metric{10, 0, 0, 10}}},
+			Parameters: []Parameter{{Name: "x", Lower: math.Inf(-1), Upper: 8}, {Name: "y", Lower: math.Inf(-1), Upper: 8}}}
+		return testcheck.Get(Minimize(t.Context(), search, Options{ToleranceNats: 1e-2}))(t)
+	}
+	f := well(1.2)
+	own, dear := end(f), end(dearFunc{f})
+	if own.Evaluations.Hessian == 0 || dear.Evaluations.Hessian > 0 || !dear.Status.Converged() {
+		t.Errorf("%+v, %s and %+v where a Hessian is dear", own.Evaluations, dear.Status, dear.Evaluations)
+	}
+	testcheck.Near(t, "minimum", []float64{dear.F}, []float64{own.F}, 0, 1e-2)
+}
