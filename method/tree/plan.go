@@ -23,8 +23,12 @@ const (
 	valueFlops    = 55
 )
 
-// memoryPeak is the ratio of the peak of the memory and the memory of the factor, about.
-const memoryPeak = 4.2
+// The peak of the memory is about leafPeak times the memory of the leaves, blockPeak times that of the blocks, and pointBytes for each row.
+const (
+	leafPeak   = 2
+	blockPeak  = 4.2
+	pointBytes = 600
+)
 
 // Plan implements [device.Backend]. It knows no parameters of the kernel, and takes ranks of typical ones.
 func (b backend) Plan(w device.Workload) device.Plan {
@@ -37,14 +41,14 @@ func (b backend) Plan(w device.Workload) device.Plan {
 		more = slowness * gradientFlops / 2 * n * rank * rank
 	}
 	own := n*(levels+1)*pointFlops*float64(s.columns) + more
-	numbers, block := n*math.Exp2(-levels), rank // of a row: leaf and blocks
+	leaf, blocks, block := n*math.Exp2(-levels), 0.0, rank // numbers of a row
 	for range int(levels) {
-		numbers += block
+		blocks += block
 		block *= s.decay()
 	}
 	return device.Plan{
 		N: w.N, D: w.D, FlopsValue: slowness*valueFlops*n*rank*rank + own, FlopsGradient: slowness*gradientFlops*n*rank*rank + own, FlopRate: flopRate,
-		Needs: []device.Need{{Bytes: int64(8 * n * numbers * memoryPeak), What: fmt.Sprintf("blocks of low rank, about %.0f at most", rank)}},
+		Needs: []device.Need{{Bytes: int64(n * (8*(leafPeak*leaf+blockPeak*blocks) + pointBytes)), What: fmt.Sprintf("blocks of low rank, about %.0f at most", rank)}},
 	}
 }
 
@@ -73,7 +77,7 @@ func shapeOf(w device.Workload) shape {
 					s.smooth, s.order = false, o
 				}
 				if leaf.Family.Name == "periodic" {
-					s.terms += 4
+					s.terms += 8
 				}
 			}
 			for _, sum := range m.Sums {
@@ -87,7 +91,7 @@ func shapeOf(w device.Workload) shape {
 
 // rank is about the rank of the largest block of n points, as measured for lengthscales of a third of the range.
 func (s shape) rank(n float64) float64 {
-	smooth := [...]float64{15, 100, 250}[s.columns-1] * s.terms
+	smooth := [...]float64{11, 100, 250}[s.columns-1] * s.terms
 	if s.smooth {
 		return min(smooth, n/2)
 	}
@@ -103,10 +107,12 @@ func (s shape) rank(n float64) float64 {
 // decay is the ratio of the ranks of a block and the one above.
 func (s shape) decay() float64 {
 	switch {
+	case s.columns == 1 && s.smooth:
+		return 0.87
 	case s.columns == 1:
 		return 1
 	case s.smooth:
-		return 0.75
+		return 0.77
 	case s.columns == 2:
 		return 0.72
 	}

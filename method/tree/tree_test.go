@@ -169,7 +169,8 @@ func TestPlan(t *testing.T) {
 	w := workspaceOf(t, b, p.X, usualSizes)
 	testcheck.Do(t, w.Form(context.Background(), p.Prog, p.Theta, p.Noise))
 	plan := b.Plan(device.Workload{N: p.X.N, D: 2, Points: p.X, Program: p.Prog})
-	held := memoryPeak * float64(w.Work().Bytes)
+	leaves := float64(8 * p.X.N * p.X.N / 32) // of 125 rows
+	held := leafPeak*leaves + blockPeak*(float64(w.Work().Bytes)-leaves) + pointBytes*float64(p.X.N)
 	if ratio := float64(plan.HostBytes()) / held; ratio < 1/1.25 || ratio > 1.25 {
 		t.Errorf("a plan of %d bytes, %.3g times what is held", plan.HostBytes(), ratio)
 	}
