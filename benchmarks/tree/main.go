@@ -19,6 +19,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/hostmem"
 	"gpfit/kernel"
 	"gpfit/method/tree"
 )
@@ -90,6 +91,7 @@ func main() {
 	w := device.Workload{N: *rows, D: *columns, Points: x, Program: prog, Tolerance: *tolerance}
 	backend := device.For(backends[0], w)
 	plan := backend.Plan(w)
+	hostmem.Expect(plan.HostBytes()) // as the commands do
 	if *profile != "" {
 		f, err := os.Create(*profile)
 		check(err)

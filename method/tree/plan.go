@@ -25,9 +25,9 @@ const (
 
 // The peak of the memory is about leafPeak times the memory of the leaves, blockPeak times that of the blocks, and pointBytes for each row.
 const (
-	leafPeak   = 2
-	blockPeak  = 4.2
-	pointBytes = 600
+	leafPeak   = 1.4
+	blockPeak  = 3
+	pointBytes = 400
 )
 
 // Plan implements [device.Backend]. It knows no parameters of the kernel, and takes ranks of typical ones.
