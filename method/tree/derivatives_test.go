@@ -11,7 +11,7 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// TestProducts compares the products of derivatives by the tree with those by all elements, also for points that repeat.
+// TestProducts compares products by the tree with those by all elements. Some points repeat.
 func TestProducts(t *testing.T) {
 	const m = 3
 	for _, text := range []string{"rbf(ard)", "matern52 + rq(dims=1)", "periodic(dims=0)*rbf"} {

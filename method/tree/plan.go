@@ -23,7 +23,7 @@ const (
 	valueFlops    = 55
 )
 
-// The peak of the memory is about leafPeak times the memory of the leaves, blockPeak times that of the blocks, and pointBytes for each row.
+// The peak of the memory is about leafPeak times the leaves and blockPeak times the blocks, and pointBytes for each row.
 const (
 	leafPeak   = 1.4
 	blockPeak  = 3
