@@ -11,7 +11,7 @@ import (
 	"gpfit/kernel/kerneltest"
 )
 
-// TestProducts compares products by the tree with those by all elements. Some points repeat.
+// TestProducts compares with products by all elements, also for a table with repeated points.
 func TestProducts(t *testing.T) {
 	const m = 3
 	for _, text := range []string{"rbf(ard)", "matern52 + rq(dims=1)", "periodic(dims=0)*rbf"} {
