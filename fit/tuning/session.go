@@ -213,7 +213,7 @@ func (s *Placement) Curvature(ctx context.Context, z []float64, exact bool) (h d
 	return h, err
 }
 
-// HessianIsDear implements [descent.Dear]: a method with a bound computes Hessians by differences of gradients.
+// HessianIsDear reports whether a Hessian takes more than some gradients: a method with a bound computes it by differences of these.
 func (s *Placement) HessianIsDear() bool {
 	_, bounded := s.Workspace.(device.Bounded)
 	return bounded

@@ -100,7 +100,7 @@ type descent struct {
 	start  Start
 	ev     *Oracle
 	notify func(*descent) // after each accepted iteration
-	dear   bool           // see [Dear]
+	dear   bool           // the Hessian takes more than some gradients
 
 	at       Point // the current iterate, with its gradient
 	iter     int

@@ -143,10 +143,10 @@ func (r *run) descent(k int, obj Func, notify func(*descent)) *descent {
 	ev.max = r.settings.MaxEvaluations
 	start := r.starts[k]
 	s := r.settings
-	f, ok := ev.obj.(Dear)
-	dear := ok && f.HessianIsDear()
-	s.FewRows = s.FewRows || dear
-	return &descent{space: r.space, s: s, dear: dear, index: k, start: start, ev: ev, notify: notify, change: math.NaN()}
+	f, ok := ev.obj.(dear)
+	isDear := ok && f.HessianIsDear()
+	s.FewRows = s.FewRows || isDear
+	return &descent{space: r.space, s: s, dear: isDear, index: k, start: start, ev: ev, notify: notify, change: math.NaN()}
 }
 
 // SideBySide calls do in parallel for 0 … n−1, in order, each with the next free worker. An

@@ -38,8 +38,8 @@ type Curved interface {
 	Curvature(ctx context.Context, z []float64, exact bool) (Metric, error)
 }
 
-// Dear is a [Curved] function that may have a Hessian which takes more than some gradients, whatever the number of rows.
-type Dear interface {
+// dear is a [Curved] function that may have a Hessian which takes more than some gradients, whatever the number of rows.
+type dear interface {
 	// HessianIsDear reports whether it has.
 	HessianIsDear() bool
 }
