@@ -13,13 +13,16 @@ type Bounded interface {
 	Verify(ctx context.Context, y, alpha []float64, m int) (Verified, error)
 }
 
+// LeastTolerance is the smallest [Bound.Tolerance], about the rounding of an element.
+const LeastTolerance = 1e-14
+
 // Bound is the effect of E on an evaluation. Lengths are in nats.
 type Bound struct {
 	// Tolerance is the largest element of E, relative to the largest variance of the kernel, for which the blocks were made.
 	Tolerance float64
-	// LogDet is an estimate of the error of ½log|Σ̃|: 2·tol·√(tr Σ̃⁻¹/σ²)·(amplitude), an empirical constant.
+	// LogDet is an estimate of the error of ½log|Σ̃| before a comparison, without rounding errors: 2·tol·√(tr Σ̃⁻¹/σ²)·(amplitude), an empirical constant.
 	LogDet float64
-	// Fit is an upper limit of the error of ½yᵀΣ̃⁻¹y for the right side with the largest one: ½·tol·√n·‖Σ̃⁻¹y‖².
+	// Fit is an upper limit of the error of ½yᵀΣ̃⁻¹y for the right side with the largest one: ½·tol·√n·‖Σ̃⁻¹y‖² and rounding.
 	Fit float64
 	// Rank is the rank of the largest block.
 	Rank int
@@ -31,7 +34,9 @@ type Verified struct {
 	Rows int
 	// Miss is max|Ev| over two vectors of random signs in units of √n·tol. Above 4 a block has missed part of Σ.
 	Miss float64
+	// LogDet is a bound of the error of ½log|Σ̃| by the comparison, with rounding errors; +Inf if it finds none.
+	LogDet float64
 	// Correction and Rest have an element for each right side, if all rows were computed: with r = y − Σα̃, the value of
-	// ½yᵀΣ⁻¹y is ½yᵀα̃ + Correction + a rest between 0 and Rest, Correction = ½rᵀα̃ and Rest = ‖r‖²/(2σ²).
+	// ½yᵀΣ⁻¹y is ½yᵀα̃ + Correction + a rest between 0 and Rest, Correction = ½rᵀα̃ and Rest = ‖r‖²/(2σ²), but for rounding, which is in Rest, too.
 	Correction, Rest []float64
 }

@@ -95,14 +95,14 @@ func Kind(name string) string {
 	return word
 }
 
-// Means reports whether name selects the device, by its name or by its kind.
-func Means(name, device string) bool { return name == device || name == Kind(device) }
+// means reports whether name selects the device, by its name or by its kind.
+func means(name, device string) bool { return name == device || name == Kind(device) }
 
 // answers reports whether a finding concerns the requested name. A finding with the name of a kind
 // is the only device of that kind, index 0, or explains why no device was found.
 func (f Finding) answers(name string) bool {
 	_, index, _ := strings.Cut(name, ":")
-	return Means(name, f.Name) || Kind(name) == f.Name && (index == "0" || !f.Usable)
+	return means(name, f.Name) || Kind(name) == f.Name && (index == "0" || !f.Usable)
 }
 
 // named returns the first usable finding that name selects.

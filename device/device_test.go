@@ -256,7 +256,7 @@ func TestChoose(t *testing.T) {
 	if (Found{}).Host() != "" || (Found{}).AcceleratorKind() != "" {
 		t.Error("devices where there are none")
 	}
-	if !Means("cuda", "cuda:3") || !Means("cuda:3", "cuda:3") || Means("cuda:3", "cuda") || Means("cpu", "cuda:3") {
+	if !means("cuda", "cuda:3") || !means("cuda:3", "cuda:3") || means("cuda:3", "cuda") || means("cpu", "cuda:3") {
 		t.Error("Means")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
@@ -119,12 +120,8 @@ func (c *closing) place(ctx context.Context) (err error) {
 	return c.recall(s)
 }
 
-// A method whose error may be larger than wanted begins again at most mostTightened times, unless it is at leastElement,
-// about the rounding of an element.
-const (
-	mostTightened = 2
-	leastElement  = 1e-14
-)
+// mostTightened is how often a method whose error may be larger than wanted begins again at most.
+const mostTightened = 2
 
 // approximate bounds the error of the result if the method is not exact. If the bound is larger than wanted, it evaluates the
 // result with a tenth of the tolerance, and goes back if the method cannot reach that.
@@ -132,7 +129,7 @@ func (c *closing) approximate(ctx context.Context) error {
 	err := c.s.Approximate(ctx, c.result.X)
 	for c.cancelled == nil && err == nil {
 		a := c.s.Approximation
-		if !a.Loose() || a.Tightened == mostTightened || a.Element <= leastElement {
+		if !a.Loose() || a.Tightened == mostTightened || a.Element <= device.LeastTolerance {
 			break
 		}
 		before, tighter := c.s, *c.w.Job

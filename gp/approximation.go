@@ -1,14 +1,18 @@
 package gp
 
-import "fmt"
+import (
+	"fmt"
+
+	"gpfit/device"
+)
 
 // Approximation says by which method, one that is not exact but bounds its error, the numbers of a model were computed, and
 // how far they may be off.
 type Approximation struct {
 	Method string `json:"method"`
-	// Bound is the bound of the error of the NLML, and Tolerance the bound that was wanted, in nats.
-	Bound     float64 `json:"bound"`
-	Tolerance float64 `json:"tolerance"`
+	// Bound is the bound of the error of the NLML, nil if it is not known, and Tolerance the bound that was wanted, in nats.
+	Bound     *float64 `json:"bound"`
+	Tolerance float64  `json:"tolerance"`
 	// Tightened counts how often the method began again with a tenth of the tolerance to reach it.
 	Tightened int `json:"tightened,omitempty"`
 	// Element is the largest error of an element of Σ, as a share of the largest variance, and Rank the largest rank of a block.
@@ -23,14 +27,14 @@ type Approximation struct {
 // valid reports whether the numbers are possible.
 func (a *Approximation) valid() bool {
 	const most = 20
-	return a.Method != "" && a.Bound >= 0 && a.Tolerance > 0 && a.Element >= 0 && a.Tightened >= 0 && a.Tightened <= most
+	return a.Method != "" && (a.Unknown() || *a.Bound >= 0 && a.RowsVerified > 0 && a.Missed == 0) && a.Tolerance > 0 && a.Element >= 0 && a.Tightened >= 0 && a.Tightened <= most
 }
 
 // Unknown reports whether the error has no bound, because nothing was checked or the check failed.
-func (a *Approximation) Unknown() bool { return a.RowsVerified == 0 || a.Missed > 0 }
+func (a *Approximation) Unknown() bool { return a.Bound == nil }
 
 // Loose reports whether the error may be larger than wanted.
-func (a *Approximation) Loose() bool { return a != nil && (a.Unknown() || !(a.Bound <= a.Tolerance)) }
+func (a *Approximation) Loose() bool { return a != nil && (a.Unknown() || !(*a.Bound <= a.Tolerance)) }
 
 // Wanted returns the bound that the method was asked for last, of one of some targets: a half, since the data fit has an
 // error, too.
@@ -44,24 +48,23 @@ func (a *Approximation) Wanted(targets int) float64 {
 
 // Text describes the method and its error in a line.
 func (a *Approximation) Text() string {
-	text := a.Method + ": blocks of low rank, "
-	switch {
-	case a.Missed > 0:
-		return text + "which miss a part of the covariance, so that the error of the NLML is unknown"
-	case a.RowsVerified == 0:
-		return text + "unchecked, so that the error of the NLML is unknown"
+	if a.Unknown() {
+		return a.Method + ": blocks of low rank, and the error of the NLML is unknown"
 	}
-	return text + fmt.Sprintf("NLML within %.2g nats of exact", a.Bound)
+	return fmt.Sprintf("%s: blocks of low rank, NLML within %.2g nats of exact", a.Method, *a.Bound)
 }
 
 // Advice says what to do about an error that may be larger than wanted, "" if it is not.
 func (a *Approximation) Advice() string {
-	const advice = "option method dense is exact, where it has room, and a smaller option tolerance makes the blocks better"
-	switch {
-	case !a.Loose():
+	if !a.Loose() {
 		return ""
-	case a.Unknown():
-		return fmt.Sprintf("nobody knows how far the method %s is off: %s", a.Method, advice)
 	}
-	return fmt.Sprintf("the NLML may be off by %.2g nats, and %g were wanted: %s", a.Bound, a.Tolerance, advice)
+	advice, why := "a smaller option tolerance makes the blocks better", fmt.Sprintf("nobody knows how far the method %s is off", a.Method)
+	if a.Element <= device.LeastTolerance {
+		advice = "a smaller option tolerance changes nothing, because the blocks have all digits of float64; more noise leaves more of these"
+	}
+	if !a.Unknown() {
+		why = fmt.Sprintf("the NLML may be off by %.2g nats, and %g were wanted", *a.Bound, a.Tolerance)
+	}
+	return why + ": option method dense is exact, where it has room; " + advice
 }

@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"testing"
@@ -13,7 +14,7 @@ import (
 // as the elements have by which they were computed.
 func TestApproximationFile(t *testing.T) {
 	fresh := newModel(t, 12)
-	fresh.Approximation = &Approximation{Method: "tree", Bound: 7e-4, Tolerance: 1e-3, Tightened: 1, Element: 1e-7, Rank: 5, RowsVerified: 12}
+	fresh.Approximation = &Approximation{Method: "tree", Bound: new(7e-4), Tolerance: 1e-3, Tightened: 1, Element: 1e-7, Rank: 5, RowsVerified: 12}
 	m := loadsAs(t, "v10_tree", fresh)
 	w := testcheck.Get(m.Workload())(t)
 	if math.Abs(w.Tolerance-5e-5) > 1e-18 || w.State.Method != "tree" {
@@ -35,7 +36,7 @@ func TestApproximationFile(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(a *Approximation){
-		"method": func(a *Approximation) { a.Method = "" }, "bound": func(a *Approximation) { a.Bound = -1 }, "tolerance": func(a *Approximation) { a.Tolerance = 0 },
+		"method": func(a *Approximation) { a.Method = "" }, "bound": func(a *Approximation) { a.Bound = new(-1.0) }, "checked": func(a *Approximation) { a.RowsVerified = 0 }, "missed": func(a *Approximation) { a.Missed = 5 }, "tolerance": func(a *Approximation) { a.Tolerance = 0 },
 		"tightened": func(a *Approximation) { a.Tightened = 1e9 }, "element": func(a *Approximation) { a.Element = -1 },
 	} {
 		broken, a := *fresh, *fresh.Approximation
@@ -44,6 +45,10 @@ func TestApproximationFile(t *testing.T) {
 			t.Errorf("%s: %+v is valid", name, a)
 		}
 	}
+	a := Approximation{Method: "tree", Bound: new(2e-3), Tolerance: 1e-3, Element: device.LeastTolerance, RowsVerified: 9}
+	text := a.Advice()
+	a.Bound, a.Element = nil, 1
+	testcheck.Words(t, text+a.Advice()+string(testcheck.Get(json.Marshal(a))(t)), "off by 0.002 nats, and 0.001 were wanted", "tolerance changes nothing", "nobody knows", "makes the blocks better", `"bound":null`)
 	var none *Approximation
 	if none.Loose() || none.Advice() != "" {
 		t.Error("an exact method may be off")

@@ -298,7 +298,7 @@ func (p *Pool) Has(name string) bool {
 
 // Means reports whether a name means the accelerator.
 func (a *Accelerator) Means(name string) bool {
-	return name == device.Auto || device.Means(name, a.Name)
+	return name == device.Auto || name == a.Name || name == device.Kind(a.Name)
 }
 
 // Load returns the time and the share of a job on both sides, as its plans say.

@@ -67,10 +67,10 @@ func TestGate(t *testing.T) {
 		"bound":             {[]Facts{of(func(r *Report) { r.LowerElsewhere = []string{"lengthscale"} })}, []Facts{of(func(*Report) {})}},
 		"approximation": {
 			[]Facts{of(func(r *Report) {
-				r.Approximation = &gp.Approximation{Method: "tree", Bound: 2, Tolerance: 1, RowsVerified: 9}
-			}), of(func(r *Report) { r.Approximation = &gp.Approximation{Method: "tree", Bound: 1, Tolerance: 1} }),
+				r.Approximation = &gp.Approximation{Method: "tree", Bound: new(2.0), Tolerance: 1, RowsVerified: 9}
+			}), of(func(r *Report) { r.Approximation = &gp.Approximation{Method: "tree", Tolerance: 1} }),
 				of(func(r *Report) { r.Approximation = &gp.Approximation{Tolerance: 1, RowsVerified: 9, Missed: 5} })},
-			[]Facts{of(func(*Report) {}), of(func(r *Report) { r.Approximation = &gp.Approximation{Bound: 1, Tolerance: 1, RowsVerified: 9} })},
+			[]Facts{of(func(*Report) {}), of(func(r *Report) { r.Approximation = &gp.Approximation{Bound: new(1.0), Tolerance: 1, RowsVerified: 9} })},
 		},
 		"kernel": {[]Facts{of(func(r *Report) { r.Disproved = true })}, []Facts{of(func(*Report) {})}},
 		"interpolator": {[]Facts{of(func(r *Report) {

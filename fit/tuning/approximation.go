@@ -13,7 +13,8 @@ import (
 	"gpfit/graph"
 )
 
-// mostMissed is the error of a product with Σ, in units of [device.Verified], above which a block has missed a part of Σ.
+// mostMissed is the error of a product with Σ, in units of [device.Verified], above which a block has missed a part of Σ,
+// unless its tolerance is so small that it is an error of rounding.
 const mostMissed = 4
 
 // Tolerance returns the bound that is wanted of the error of the NLML in a fit of the job.
@@ -73,18 +74,22 @@ func (s *Placement) Approximate(ctx context.Context, z []float64) error {
 	if err != nil {
 		return err
 	}
-	a.Element, a.Rank, a.RowsVerified, a.Bound = bound.Tolerance, bound.Rank, found.Rows, targets*(bound.LogDet+bound.Fit)
+	a.Element, a.Rank, a.RowsVerified = bound.Tolerance, bound.Rank, found.Rows
+	total := targets * (found.LogDet + bound.Fit)
 	if found.Correction != nil {
 		s.correction = correction{found.Correction, alpha, s.correction.of}
-		a.Bound = targets * bound.LogDet
+		total = targets * found.LogDet
 		for _, rest := range found.Rest {
-			a.Bound += rest
+			total += rest
 		}
 	}
-	if missed := found.Miss; missed-missed != 0 || a.Bound-a.Bound != 0 {
-		a.Missed, a.Bound = math.MaxFloat64, 0
-	} else if missed > mostMissed {
+	switch missed := found.Miss; {
+	case missed-missed != 0 || total-total != 0:
+		a.Missed = math.MaxFloat64
+	case missed > mostMissed && a.Element > device.LeastTolerance:
 		a.Missed = missed
+	default:
+		a.Bound = &total
 	}
 	return nil
 }

@@ -25,11 +25,14 @@ func (w *engine) Bound() device.Bound {
 // mostElements is the number of elements of Σ that a comparison computes, about.
 const mostElements = 4e10
 
+// A comparison takes signVectors random vectors of signs, and the largest error of alarmVectors of these. A sum of n products has an error of about rounding·√n.
+const signVectors, alarmVectors, rounding = 4, 2, 4 * 0x1p-53
+
 // verify implements [device.Bounded].
 func (w *engine) verify(ctx context.Context, y, alpha []float64, m int) (device.Verified, error) {
 	n := w.N
 	rows := w.verifiedRows()
-	signs := newMatrix(n, 2)
+	signs := newMatrix(n, signVectors)
 	s := stream{1}
 	for i := range signs.Data {
 		signs.Data[i] = float64(2*int(s.next()>>63) - 1)
@@ -44,22 +47,51 @@ func (w *engine) verify(ctx context.Context, y, alpha []float64, m int) (device.
 	w.multiply(w.root, own, false)
 	out := device.Verified{Rows: len(rows)}
 	for k, i := range rows {
-		for q := range 2 {
-			out.Miss = max(out.Miss, math.Abs(products.Data[k*products.Stride+q]-own.Data[2*i+q])/(math.Sqrt(float64(n))*w.tolerance))
+		missed := row(own, i) // Ev
+		for q := range missed {
+			if missed[q] -= products.Data[k*products.Stride+q]; q < alarmVectors {
+				out.Miss = max(out.Miss, math.Abs(missed[q])/(math.Sqrt(float64(n))*w.tolerance))
+			}
 		}
 	}
-	if len(rows) < n {
+	if out.LogDet = w.Bound().LogDet * max(1, out.Miss); len(rows) < n {
 		return out, nil
 	}
+	out.LogDet = w.logDetBound(signs, own)
 	out.Correction, out.Rest = make([]float64, m), make([]float64, m)
 	for q := range m {
+		squares := 0.0
 		for i := range n {
-			r := sides.Data[i*m+q] - products.Data[i*products.Stride+2+q]
-			out.Correction[q] += r * weights.Data[i*m+q] / 2
+			v, r := weights.Data[i*m+q], sides.Data[i*m+q]-products.Data[i*products.Stride+signVectors+q]
+			out.Correction[q] += r * v / 2
 			out.Rest[q] += r * r / (2 * slices.Min(w.noise))
+			squares += v * v
 		}
+		out.Rest[q] += w.roundingOf(squares)
 	}
 	return out, nil
+}
+
+// logDetBound returns a bound of the error of ½log|Σ̃| for vectors v of signs and Ev, which is used up. Half of the trace of A = Σ̃⁻¹E, the error of the
+// first order, is the mean of ½vᵀAv but for a standard error of at most ‖A‖/√(2k) for k vectors, in the norm of Frobenius (Hutchinson 1990), and
+// the mean of ‖Av‖² is ‖A‖². Terms of higher orders are at most ½‖A‖² if ‖A‖ is below ½. Rounding errors of the factor are in E.
+func (w *engine) logDetBound(signs, ev blas64.General) float64 {
+	const deviations = 4
+	w.solve(ev)
+	trace, square := 0.0, 0.0
+	for i, v := range ev.Data {
+		trace += v * signs.Data[i] / (2 * signVectors)
+		square += v * v / signVectors
+	}
+	if !(square < 1.0/4) {
+		return math.Inf(1)
+	}
+	return math.Abs(trace) + deviations*math.Sqrt(square/(2*signVectors)) + square/2 + 2*rounding*(float64(w.N)+math.Abs(w.logDet))
+}
+
+// roundingOf is about the rounding error of ½αᵀΣα for weights with a sum of squares.
+func (e *evaluation) roundingOf(squares float64) float64 {
+	return rounding * (e.amplitude + slices.Max(e.noise)) * math.Sqrt(float64(e.points.N)) * squares / 2
 }
 
 // products returns rows of Σb, from all elements of these rows.

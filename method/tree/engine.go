@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -31,9 +32,6 @@ type engine struct {
 	// factorFlops are the operations of the factor.
 	factorFlops int64
 }
-
-// least is the smallest tolerance, relative to the amplitude.
-const least = 1e-14
 
 // Form implements [hostmethod.Engine].
 func (w *engine) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) (float64, error) {
@@ -82,7 +80,7 @@ func (w *engine) turns(prog *kernel.Program, theta []float64) float64 {
 
 // factorTo factors to a tolerance relative to the amplitude.
 func (w *engine) factorTo(ctx context.Context, e *evaluation, relative float64) (float64, error) {
-	e.tolerance = min(max(relative, least), 1e-2) * e.amplitude
+	e.tolerance = min(max(relative, device.LeastTolerance), 1e-2) * e.amplitude
 	for _, t := range e.nodes { // results of another factor
 		*t = node{first: t.first, mid: t.mid, end: t.end, number: t.number, depth: t.depth, left: t.left, right: t.right}
 	}
@@ -160,17 +158,7 @@ func (w *engine) each(ctx context.Context, level []*node, f func(t *node, thread
 	for points := range done {
 		w.Worked(float64(points))
 	}
-	return errors.Join(ctx.Err(), first(failed))
-}
-
-// first returns the first error.
-func first(all []error) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(ctx.Err(), cmp.Or(failed...))
 }
 
 // ordered returns columns of vectors as the rows of a matrix in the order of the tree.
@@ -208,7 +196,7 @@ func (w *engine) Solve(ctx context.Context, b []float64, m int) error {
 			return err
 		}
 	}
-	w.fit = max(w.fit, bound)
+	w.fit = max(w.fit, bound+w.roundingOf(squares(sides)))
 	w.restore(b, sides)
 	return ctx.Err()
 }
@@ -223,7 +211,7 @@ const (
 // improve makes solutions better, and returns the bound of the data fit.
 func (w *engine) improve(ctx context.Context, b, alpha blas64.General, bound float64) (float64, error) {
 	n, relative := float64(w.N), w.tolerance/w.amplitude
-	if relative > least && elementFlops*n*n > finerFlops*float64(w.factorFlops) {
+	if relative > device.LeastTolerance && elementFlops*n*n > finerFlops*float64(w.factorFlops) {
 		if _, err := w.factorTo(ctx, w.evaluation, relative*w.wanted/bound); err != nil {
 			return 0, err
 		}
@@ -240,18 +228,20 @@ func (w *engine) solve(b blas64.General) {
 	w.back(w.root, b, w.Threads)
 }
 
-// fitBound returns the largest bound of the data fit of solutions.
-func (w *engine) fitBound(alpha blas64.General) (most float64) {
+// fitBound returns the largest bound of the data fit of solutions, without rounding errors.
+func (w *engine) fitBound(alpha blas64.General) float64 {
+	return w.tolerance * math.Sqrt(float64(w.N)) * squares(alpha) / 2
+}
+
+// squares returns the largest sum of squares of a column.
+func squares(alpha blas64.General) float64 {
 	sums := make([]float64, alpha.Cols)
 	for i := range alpha.Rows {
 		for q, v := range row(alpha, i) {
 			sums[q] += v * v
 		}
 	}
-	for _, s := range sums {
-		most = max(most, w.tolerance*math.Sqrt(float64(w.N))*s/2)
-	}
-	return most
+	return slices.Max(sums)
 }
 
 // Whiten implements [device.Whitener].

@@ -41,6 +41,7 @@ type outcome struct {
 	logDet, fit float64
 	grad        []float64
 	bound       device.Bound
+	found       device.Verified
 	// prior is ½·tol·√n·‖α‖², which bounds what E changes in αᵀΣα.
 	prior float64
 }
@@ -69,7 +70,7 @@ func likelihood(t testing.TB, w device.Workspace, p *methodtest.Instance) (out o
 	}
 	out.grad = append(out.grad, sum)
 	if b, ok := w.(device.Bounded); ok {
-		out.bound = b.Bound()
+		out.bound, out.found = b.Bound(), testcheck.Get(b.Verify(ctx, p.Y, alpha, 1))(t)
 		squares, amplitude := 0.0, make([]float64, p.X.N)
 		for _, v := range alpha {
 			squares += v * v
@@ -148,7 +149,7 @@ func randomProblem(t testing.TB, seed uint64, most int) *methodtest.Instance {
 			p.Theta = append(p.Theta, v)
 		}
 	}
-	p.Noise = []float64{math.Pow(10, -8*rng.Float64())}
+	p.Noise = []float64{math.Pow(10, -8*rng.Float64()-4*float64(seed%3/2))}
 	if rng.IntN(3) == 0 {
 		p.Noise = make([]float64, n)
 		low := math.Pow(10, -6*rng.Float64())
