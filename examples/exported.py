@@ -282,6 +282,7 @@ class Predictor:
         model = targets[0]
         s, self.model = model["scaling"], model
         self.columns = {c: Transform(t["kind"], t["lambda"], t["shift"], t["unit"]) for c, t in enumerate(s.get("x_transforms") or ()) if t}
+        self.latitudes = latitudes(model["kernel"])
         self.x_mean, self.x_scale = np.array(s["x_mean"]), np.array(s["x_scale"])
         self.y_mean, self.y_scale = (np.array([t["scaling"][name] for t in targets]) for name in ("y_mean", "y_scale"))
         self.lowest, self.highest = float(np.min(model["y"])), float(np.max(model["y"]))
@@ -315,6 +316,9 @@ class Predictor:
     def scaled(self, rows: Floats, slopes: bool = False) -> Floats:
         """Return rows in scaled units, or the derivatives of these."""
         rows, out = np.asarray(rows, dtype=float), np.ones(rows.shape)
+        beyond = np.argwhere(np.abs(rows[:, self.latitudes]) > 90)
+        if len(beyond):
+            raise ValueError(f"row {beyond[0][0] + 1} (from 1): a latitude is between -90 and 90 degrees")
         if self.columns:
             rows = rows.copy()
             for c, t in self.columns.items():
@@ -342,6 +346,12 @@ class Predictor:
     def gradient(self, rows: Floats) -> Floats:
         """Return the derivatives of the means at the optimum by the columns in use, (m, d, targets)."""
         return np.asarray(np.moveaxis(self.parts[0].gradient(self.scaled(rows))[0], 0, 2) * self.y_scale * self.scaled(rows, True)[..., None])
+
+
+def latitudes(node: Json) -> list[int]:
+    """Return the columns of latitudes of a kernel with distances through a sphere."""
+    own = [int(node["columns"][0])] if node.get("family") == "sphere" else []
+    return sorted({*own, *(c for child in node.get("children", ()) for c in latitudes(child))})
 
 
 def form(state: Json) -> Any:

@@ -140,8 +140,12 @@ def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     model, table = load(sys.argv[1]), read_table(sys.argv[2])
+    try:
+        found = predict(model, read_rows(table, model), *read_noise(table, model))
+    except ValueError as error:
+        sys.exit(f"{sys.argv[2]}: {error}")
     print("mean,std,std_latent")
-    for row in zip(*predict(model, read_rows(table, model), *read_noise(table, model))):
+    for row in zip(*found):
         print(",".join(repr(float(v)) for v in row))
 
 

@@ -140,10 +140,10 @@ func (add *Addition) extend(ctx context.Context, m *Model, b device.Backend, rea
 func (add *Addition) to(m *Model) (*Model, error) {
 	t := m.T()
 	used, err := m.inputs().used(add.X, add.N)
-	if err != nil || add.N < 1 || len(add.Y) != add.N*t {
+	if add.N < 1 || len(add.Y) != add.N*t {
 		return nil, &ShapeError{Numbers: len(add.X), Rows: add.N, Features: len(m.FeatureNames)}
 	}
-	if err := errors.Join(checkResult("new feature", len(add.X), add.X), checkResult("new target", add.N, add.Y)); err != nil {
+	if err := errors.Join(err, checkResult("new feature", len(add.X), add.X), checkResult("new target", add.N, add.Y)); err != nil {
 		return nil, err
 	}
 	if m.Noise.Column != "" && add.Noise.Known == nil {

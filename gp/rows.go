@@ -23,21 +23,29 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("gp: got %d numbers for %d rows of %d features", e.Numbers, e.Rows, e.Features)
 }
 
-// inputs says which of all features are the inputs of a model, and their scaling.
+// inputs says which of all features are the inputs of a model, their scaling and the kernel.
 type inputs struct {
 	features int
 	columns  []int
 	Scaling
+	*Model
 }
 
-func (m *Model) inputs() inputs { return inputs{len(m.FeatureNames), m.Columns, m.Scaling} }
+func (m *Model) inputs() inputs { return inputs{len(m.FeatureNames), m.Columns, m.Scaling, m} }
 
 // used selects the columns in use from n rows of features, row-major with one
-// column for every name in FeatureNames. The result is n×len(Columns). Errors are [*ShapeError].
+// column for every name in FeatureNames. The result is n×len(Columns). Errors are [*ShapeError], and [*RangeError] for a latitude beyond a pole.
 func (in inputs) used(rows []float64, n int) ([]float64, error) {
 	all, d := in.features, len(in.columns)
 	if n < 0 || len(rows) != n*all {
 		return nil, &ShapeError{Numbers: len(rows), Rows: n, Features: all}
+	}
+	e, err := in.Expression()
+	if err != nil {
+		return nil, err
+	}
+	if i, why := kernel.BeyondPole(e, in.columns, rows, all); i >= 0 {
+		return nil, &RangeError{fmt.Sprintf("column %q", in.FeatureNames[i%all]), i / all, why}
 	}
 	used := make([]float64, n*d)
 	for i := range n {
@@ -48,7 +56,7 @@ func (in inputs) used(rows []float64, n int) ([]float64, error) {
 	return used, nil
 }
 
-// at returns n rows of features as points in scaled units. Errors are [*ShapeError].
+// at returns n rows of features as points in scaled units, with the errors of used.
 func (in inputs) at(rows []float64, n int) (*kernel.Points, error) {
 	used, err := in.used(rows, n)
 	if err != nil {

@@ -12,17 +12,22 @@ import (
 )
 
 // RangeError reports a result that is not a finite number because the requested
-// rows or the model exceed the range of double precision.
+// rows or the model exceed the range of double precision, or a row that the kernel cannot take.
 type RangeError struct {
 	// What names the result. Row is its row, counted from 0, or −1 if it belongs to
 	// the model as a whole.
 	What string
 	Row  int
+	// Why says what is wrong with a number that is finite.
+	Why string
 }
 
 func (e *RangeError) Error() string {
 	if e.Row < 0 {
 		return fmt.Sprintf("gp: the %s is not a finite number: the scales of the columns are too far apart for double precision; multiply or divide some by a power of ten and fit again", e.What)
+	}
+	if e.Why != "" {
+		return fmt.Sprintf("gp: the %s of row %d (from 1) %s", e.What, e.Row+1, e.Why)
 	}
 	return fmt.Sprintf("gp: the %s of row %d (from 1) is not a finite number: its values are too far from the training data for double precision, or the model's covariance is nearly singular", e.What, e.Row+1)
 }

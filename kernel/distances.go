@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -99,4 +100,18 @@ func OnSphere(e Expr, all []int) (latitudes, longitudes []int) {
 		return l
 	})
 	return latitudes, longitudes
+}
+
+// BeyondPole returns the place in x, rows of all of some features, of the first latitude of a kernel of the columns used that is beyond a pole, and
+// what is wrong with it; −1 if there is none.
+func BeyondPole(e Expr, used []int, x []float64, features int) (at int, why string) {
+	latitudes, _ := OnSphere(e, used)
+	for _, c := range latitudes {
+		for i := c; i < len(x); i += features {
+			if math.Abs(x[i]) > 90 {
+				return i, fmt.Sprintf("is a latitude in the kernel, between -90 and 90 degrees, but has the value %v: sphere takes dims=[latitude, longitude]", x[i])
+			}
+		}
+	}
+	return -1, ""
 }

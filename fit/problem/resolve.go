@@ -3,7 +3,6 @@ package problem
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -154,24 +153,29 @@ func (o Options) expertRefusals(malformed error) []refusal {
 	}
 }
 
-// keepDegrees lets the columns of latitudes and longitudes of the kernel keep their degrees.
-func (o *resolved) keepDegrees(s *Sample, scaling gp.Scaling) error {
+// checkLatitudes returns a [*DataError] if a latitude of the kernel is beyond a pole, in a row of the fit or held out.
+func (o *resolved) checkLatitudes(s *Sample) error {
 	if o.kernel == nil {
 		return nil
 	}
+	at, why := kernel.BeyondPole(o.kernel, s.Columns, s.Data.X, s.Data.D)
+	if at < 0 {
+		return nil
+	}
+	return &DataError{fmt.Sprintf("the column %q %s", s.Data.FeatureNames[at%s.Data.D], why)}
+}
+
+// keepDegrees lets the columns of latitudes and longitudes of the kernel keep their degrees.
+func (o *resolved) keepDegrees(s *Sample, scaling gp.Scaling) {
+	if o.kernel == nil {
+		return
+	}
 	latitudes, longitudes := kernel.OnSphere(o.kernel, s.Columns)
 	for c, column := range s.Columns {
-		latitude := slices.Contains(latitudes, column)
-		if latitude || slices.Contains(longitudes, column) {
+		if slices.Contains(latitudes, column) || slices.Contains(longitudes, column) {
 			if scaling.XMean[c], scaling.XScale[c] = 0, 1; scaling.XTransforms != nil {
 				scaling.XTransforms[c] = nil
 			}
 		}
-		for i := c; latitude && i < len(s.X); i += s.D() {
-			if math.Abs(s.X[i]) > 90 {
-				return &DataError{fmt.Sprintf("the column %q is a latitude in the kernel, between -90 and 90 degrees, but has the value %v: sphere takes dims=[latitude, longitude]", s.Data.FeatureNames[column], s.X[i])}
-			}
-		}
 	}
-	return nil
 }

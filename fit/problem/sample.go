@@ -52,7 +52,7 @@ func newSample(data Data, o *resolved) (*Sample, error) {
 	}
 	s := &Sample{Data: data, robust: o.Robust, warnings: slices.Clone(data.Warnings)}
 	s.Features, s.labels = data.FeatureNames, textform.Columns(data.FeatureNames).Labels()
-	for _, step := range []func() error{s.split, s.chooseColumns, s.checkRange} {
+	for _, step := range []func() error{s.split, s.chooseColumns, s.checkRange, func() error { return o.checkLatitudes(s) }} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -61,9 +61,7 @@ func newSample(data Data, o *resolved) (*Sample, error) {
 	for i := range s.T() {
 		y := block(s.Y, i, s.N())
 		scaling := gp.NewScaling(o.how, s.X, typical(s, y), s.D(), columns...)
-		if err := o.keepDegrees(s, scaling); err != nil {
-			return nil, err
-		}
+		o.keepDegrees(s, scaling)
 		s.Scalings = append(s.Scalings, scaling)
 		s.Targets = append(s.Targets, scaling.Targets(y)...)
 	}

@@ -186,6 +186,9 @@ def test_errors_are_those_of_the_program():
         assert texts[0]
     with pytest.raises(DataError, match="c1"):
         model.predict({"c0": [1.0]})
+    places = pygpfit.fit({"c0": 28 * columns["c0"], "c1": columns["c1"], "y": y}, kernel="rbf(sphere)", max_evals=5)
+    with pytest.raises(DataError, match="latitude"):  # not far away
+        places.predict({"c0": [97.0], "c1": [1.0]})
     with pytest.raises(pygpfit.UsageError, match="interval"):
         model.predict(columns, interval=2)
     with pytest.raises(pygpfit.UsageError, match="writes no file"):

@@ -101,6 +101,8 @@ class Near:
         far = np.maximum(self.low - v, v - self.high)
         if not far.max(initial=0) <= 0 and (not np.all(far <= self.width)):
             return None
+        if np.abs(rows[:, predictor.latitudes]).max(initial=0) > 90:
+            return None
         if mean_only and predictor.transform is None:
             means = predictor.means(rows)
             return means if np.isfinite(means).all() else None
