@@ -19,12 +19,14 @@ import (
 // the matrix routines. All of them run in the order of one stream. Copies wait for it.
 type gpu struct {
 	*mathlib.Handle
-	name      string
-	dev       *driver.Device
-	info      driver.DeviceInfo
-	stream    *driver.Stream
-	staging   *driver.Staging
-	tracks    tracks
+	name    string
+	dev     *driver.Device
+	info    driver.DeviceInfo
+	stream  *driver.Stream
+	staging *driver.Staging
+	tracks  tracks
+	// parcel, if not nil, takes the calls of queues.
+	parcel    *parcel
 	module    *driver.Module
 	functions map[string]*driver.Function
 	// compiled holds the modules generated for covariance functions, keyed by their
@@ -90,7 +92,7 @@ func (g *gpu) load() error {
 }
 
 // stagingBytes holds the vectors of an evaluation of a few ten thousand points.
-const stagingBytes = 1 << 20
+const stagingBytes = 4 << 20
 
 // arithmetic describes the arithmetic of the libraries' products for the user, given
 // the setting in use and the user's request.
@@ -125,8 +127,13 @@ func (g *gpu) do(f func() error) error {
 	})
 }
 
-func (g *gpu) start(f *driver.Function, l kernels.Launch) error {
-	return f.Launch(g.stream, l.Blocks, kernels.Threads, l.Args...)
+func (g *gpu) start(s *driver.Stream, f *driver.Function, l kernels.Launch) error {
+	return f.Launch(s, l.Blocks, kernels.Threads, l.Args...)
+}
+
+// task returns the start of a kernel on a track.
+func (g *gpu) task(f *driver.Function, l kernels.Launch) task {
+	return func(t *track) error { return g.start(t.stream, f, l) }
 }
 
 // supports returns a [*device.UnsupportedKernelError] for a program that is too large.

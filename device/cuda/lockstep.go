@@ -28,29 +28,24 @@ type lockstep struct {
 	company int
 	linger  time.Duration
 	shared  memory
-	table   buffer // the words of the problems
-	// words are the contents of table.
-	words   []int64
-	results buffer // two numbers for each problem
+	room    buffer // of [room]
 }
 
 // jointStep is a computation that workspaces can do together.
 type jointStep struct {
 	launches func(kernels.Systems) []kernels.Launch
-	// results says that the step yields the results of a problem.
-	results bool
 }
 
 var (
-	stepFactor = &jointStep{launches: kernels.Systems.Factor, results: true}
-	stepLogDet = &jointStep{launches: kernels.Systems.LogDet, results: true}
-	stepSolve  = &jointStep{launches: kernels.Systems.Solve}
-	stepInvert = &jointStep{launches: kernels.Systems.Invert}
+	stepFactor = &jointStep{kernels.Systems.Factor}
+	stepLogDet = &jointStep{kernels.Systems.LogDet}
+	stepSolve  = &jointStep{kernels.Systems.Solve}
+	stepInvert = &jointStep{kernels.Systems.Invert}
 )
 
-// partner is a call of a workspace of n points that waits for a step. Its functions run on the thread: begin before the
-// step, queued after the step is in the stream, and after once the stream has done all that, with the results of the
-// workspace's problem. queued and after may be nil.
+// partner is a call of a workspace of n points that waits for a step. Its functions run on the thread: begin fills the
+// parcel with what comes before the step, queued with what follows it, and after runs once the device has done all that, with
+// the results of the workspace's problem, which only some steps write. queued and after may be nil.
 type partner struct {
 	step          *jointStep
 	n             int64
@@ -58,6 +53,7 @@ type partner struct {
 	after         func(results []float64) error
 	// problem has all addresses but Out, from begin on.
 	problem kernels.System
+	parcel  parcel
 	served  bool
 	err     error
 	// panicked is the panic of one of its functions, which goes on in the caller of join.
@@ -150,11 +146,14 @@ func (l *lockstep) serve(first *partner) {
 	var ready []*partner
 	for _, m := range partners {
 		m.served = true
+		l.parcel = &m.parcel
 		if m.do(m.begin); m.err == nil {
 			ready = append(ready, m)
+			m.parcel.queued = true
+			m.do(m.queued)
 		}
 	}
-	if len(ready) == 0 {
+	if l.parcel = nil; len(ready) == 0 {
 		return
 	}
 	q := queue{gpu: l.gpu, ctx: context.Background()}
@@ -187,44 +186,5 @@ func (l *lockstep) group(first *partner) []*partner {
 			return partners
 		}
 		runtime.Gosched()
-	}
-}
-
-// run runs the step of the partners, which is the same, and returns two results for each. An error stays in q.
-func (l *lockstep) run(q *queue, partners []*partner) []float64 {
-	s, n, count := partners[0].step, partners[0].n, int64(len(partners))
-	results := make([]float64, 2*count)
-	q.need(&l.shared, &l.results, 2*count)
-	l.tell(q, partners)
-	q.run(s.launches(kernels.Systems{Problems: l.table.at, Count: count, N: n, LD: leadingDim(n)})...)
-	if s.results {
-		q.receive(results, l.results.at)
-	}
-	for _, m := range partners {
-		if q.err == nil {
-			m.do(m.queued)
-		}
-	}
-	if q.wait(); q.err != nil {
-		l.staging.Forget()
-	}
-	return results
-}
-
-// tell copies the words of the problems to the device, unless they are there.
-func (l *lockstep) tell(q *queue, partners []*partner) {
-	var words []int64
-	for i, m := range partners {
-		m.problem.Out = l.results.at.Offset(16 * int64(i))
-		words = append(words, m.problem.Words()...)
-	}
-	if slices.Equal(words, l.words) {
-		return
-	}
-	l.words = nil
-	q.need(&l.shared, &l.table, int64(len(words)))
-	q.then(func() error { return driver.Send(l.staging, l.table.at, words) })
-	if q.err == nil {
-		l.words = words
 	}
 }

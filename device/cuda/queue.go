@@ -136,13 +136,24 @@ func (q *queue) run(launches ...kernels.Launch) {
 					}
 				}
 			}
-			return q.gpu.start(functions[l.Kernel], l)
+			f := functions[l.Kernel]
+			if q.gpu.parcel != nil {
+				q.gpu.parcel.start(q.gpu.task(f, l))
+				return nil
+			}
+			return q.gpu.start(q.gpu.stream, f, l)
 		})
 	}
 }
 
 func (q *queue) upload(dst kernels.Ptr, src []float64) {
-	q.then(func() error { return driver.Send(q.gpu.staging, dst, src) })
+	q.then(func() error {
+		if q.gpu.parcel != nil {
+			q.gpu.parcel.send(dst, src)
+			return nil
+		}
+		return driver.Send(q.gpu.staging, dst, src)
+	})
 }
 
 // download copies to dst. receive does so until the next wait of the queue.
@@ -152,7 +163,13 @@ func (q *queue) download(dst []float64, src kernels.Ptr) {
 }
 
 func (q *queue) receive(dst []float64, src kernels.Ptr) {
-	q.then(func() error { return driver.Receive(q.gpu.staging, dst, src) })
+	q.then(func() error {
+		if q.gpu.parcel != nil {
+			q.gpu.parcel.receive(dst, src)
+			return nil
+		}
+		return driver.Receive(q.gpu.staging, dst, src)
+	})
 }
 
 // wait waits for the stream.

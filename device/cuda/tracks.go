@@ -12,6 +12,10 @@ import (
 // tiles of one fill the multiprocessors that another leaves idle. More gain nothing by the clock of the emulated card.
 const streams = 4
 
+// lockstepStreams is the number of streams among which the jobs of a step are divided, so that the long tiles of some hide
+// the short steps of others.
+const lockstepStreams = 2
+
 // workspaceOfStream is the memory in bytes of cuBLAS on a stream.
 const workspaceOfStream = 32 << 20
 
@@ -84,10 +88,27 @@ func (t *tracks) run(p phase) error {
 	return t.join()
 }
 
-// start is run, but what comes after it in the main stream waits for the products only from join on. It starts the first
-// product of each stream before the second of any.
+// start is run, but what comes after it in the main stream waits for the products only from join on.
 func (t *tracks) start(p phase) error {
-	parts := p.assign()
+	var lists [][]task
+	for _, part := range p.assign() {
+		var list []task
+		for _, p := range part {
+			list = append(list, func(one *track) error {
+				return one.handle.Gemm(plain, p.opB, p.m, p.n, p.k, p.alpha, p.a, p.b, p.beta, p.c)
+			})
+		}
+		lists = append(lists, list)
+	}
+	return t.begin(lists)
+}
+
+// task starts work on a track.
+type task func(*track) error
+
+// begin starts a list of tasks on each stream, after what is in the main stream, until [tracks.join]. It starts the first task
+// of each list before the second of any.
+func (t *tracks) begin(lists [][]task) error {
 	if err := t.open(); err != nil {
 		return err
 	}
@@ -96,24 +117,23 @@ func (t *tracks) start(p phase) error {
 	}
 	for round, left := 0, true; left; round++ {
 		left = false
-		for i, part := range parts {
-			if round >= len(part) {
+		for i, list := range lists {
+			if round >= len(list) {
 				continue
 			}
-			one, p := t.all[i], part[round]
 			if round == 0 {
-				if err := one.stream.Wait(t.begun); err != nil {
+				if err := t.all[i].stream.Wait(t.begun); err != nil {
 					return err
 				}
 			}
 			left = true
-			if err := one.handle.Gemm(plain, p.opB, p.m, p.n, p.k, p.alpha, p.a, p.b, p.beta, p.c); err != nil {
+			if err := list[round](t.all[i]); err != nil {
 				return err
 			}
 		}
 	}
-	for i, part := range parts {
-		if len(part) > 0 {
+	for i, list := range lists {
+		if len(list) > 0 {
 			if err := t.all[i].done.Record(t.all[i].stream); err != nil {
 				return err
 			}

@@ -95,7 +95,7 @@ const share = 24
 
 // residents are the numbers of blocks of kernels on a multiprocessor, by their shared memory; others have two, by
 // their registers.
-var residents = map[string]int64{"gpfit_batch_leaf": 2, "gpfit_batch_below": 2, "gpfit_batch_above": 4, "gpfit_batch_forward": 4, "gpfit_batch_backward": 4}
+var residents = map[string]int64{"gpfit_batch_forward": 4, "gpfit_batch_backward": 4}
 
 // operation is work of a stream.
 type operation struct {

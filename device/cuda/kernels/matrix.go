@@ -5,6 +5,15 @@ const side = 32
 
 func squares(rows, cols int64) int64 { return tiles(rows, side) * tiles(cols, side) }
 
+// MoveWords is the number of words of a transfer for [Move].
+const MoveWords = 3
+
+// Move copies numbers between a room and other places, or from there to the room with back. The room begins with transfers:
+// the address of a place, the first of its numbers in the room, and how many there are. It takes count of them.
+func Move(room Ptr, first, count int64, back bool) Launch {
+	return launch(move, count, room, first, flag(back))
+}
+
 // Reduce writes out[p] = Σ_k parts[p·count + k], or adds it to out[p] if add is set.
 func Reduce(parts Ptr, count int64, out Vector, add bool) Launch {
 	return launch(reduce, out.N, parts, count, out.A, flag(add))

@@ -120,6 +120,31 @@ func transposed(a []float64, n, m int) []float64 {
 	return out
 }
 
+// TestMove moves numbers from a room to two places, and others back.
+func TestMove(t *testing.T) {
+	m := newMachine(t)
+	const count, to = 300, 3 * kernels.MoveWords
+	places := []kernels.Ptr{m.put([]float64{7, 8, 9}), m.blank(count + 1), m.blank(2)}
+	words := []int64{int64(places[0]), to + count + 1, 3, int64(places[1]), to, count, int64(places[2]), to + count, 1}
+	for k := range int64(count + 1) {
+		words = append(words, k) // the bits of a number
+	}
+	room := m.addresses(append(words, make([]int64, 4)...))
+	m.launch(kernels.Move(room, 1, 2, false), kernels.Move(room, 0, 1, true))
+	m.after(func() {
+		large, small, all := m.floats(places[1]), m.floats(places[2]), m.floats(room)
+		for k, v := range large[:count] {
+			if math.Float64bits(v) != uint64(k) {
+				t.Fatalf("number %d is %v", k, v)
+			}
+		}
+		if large[count] != poison || math.Float64bits(small[0]) != count || small[1] != poison || !slices.Equal(all[to+count+1:], []float64{7, 8, 9, 0}) {
+			t.Errorf("beyond the numbers %v, the other place %v, the room ends with %v", large[count], small, all[to+count+1:])
+		}
+	})
+	m.run()
+}
+
 func TestSums(t *testing.T) {
 	rng := seeded(7)
 	m := newMachine(t)

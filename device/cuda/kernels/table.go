@@ -12,7 +12,7 @@ const Threads = ptx.Threads
 func Table() []*Kernel { return table }
 
 var table = []*Kernel{
-	reduce, logDiagonal, firstBad, sumSquares, getDiagonal, setDiagonal, copyBlocks, invert, symmetricColumns, readRows, writeRows,
+	reduce, logDiagonal, firstBad, sumSquares, getDiagonal, setDiagonal, copyBlocks, invert, symmetricColumns, readRows, writeRows, move,
 	batchLeaf, batchBelow, batchAbove, batchTrailing, batchExpand, batchForward, batchBackward, batchLogDet,
 }
 
@@ -28,6 +28,7 @@ var (
 	symmetricColumns = ptx.NewEntry("gpfit_symcols", "*a lda n j0 j1 *c *b ldb")
 	readRows         = ptx.NewEntry("gpfit_readrows", "*a lda n r0 r1 *b ldb")
 	writeRows        = ptx.NewEntry("gpfit_writerows", "*a lda n r0 r1 *b ldb")
+	move             = ptx.NewEntry("gpfit_move", "*room first back")
 	batchLeaf        = ptx.NewEntry("gpfit_batch_leaf", "*problems lda n o")
 	batchBelow       = ptx.NewEntry("gpfit_batch_below", "*problems lda n o")
 	batchAbove       = ptx.NewEntry("gpfit_batch_above", "*problems lda n o")

@@ -29,6 +29,9 @@ struct Problem {
 // The problem of a block, if each problem has so many blocks.
 DEVICE Problem problemOf(const Problem *problems, i64 each) { return problems[block() / each]; }
 
+// The loads before it come before the operations after it.
+DEVICE void loaded() { asm volatile("" ::: "memory"); }
+
 DEVICE i64 leafWidth(i64 n, i64 o) { return least(Order, n - o); }
 
 // The leading dimension of a leaf in shared memory. It is odd, so that neither rows nor columns meet in one bank.
@@ -105,11 +108,15 @@ KERNEL gpfit_batch_leaf(const Problem *problems, i64 lda, i64 n, i64 o) {
             }
             barrier();
             const double *below = column + t % Depth, *right = column + t / Depth;
-            double inverse = isPivot(pivots[q]) ? -(1.0 / pivots[q]) : __builtin_nan("");
-            double x[Span], y[Span];
+            double pivot = pivots[q], x[Span], y[Span];
             for (int k = phase; k < Span; k++) {
                 x[k] = below[k * Depth];
-                y[k] = right[k * Depth] * inverse;
+                y[k] = right[k * Depth];
+            }
+            loaded();
+            double inverse = isPivot(pivot) ? -(1.0 / pivot) : __builtin_nan("");
+            for (int k = phase; k < Span; k++) {
+                y[k] *= inverse;
             }
             for (int c = phase; c < Span; c++) {
                 for (int r = c; r < Span; r++) {
@@ -150,52 +157,66 @@ KERNEL gpfit_batch_leaf(const Problem *problems, i64 lda, i64 n, i64 o) {
 
 struct Substitution {
     Leaf leaf;
-    double x[2][Order], inverse[Order];
+    double inverse[Order];
 };
 
-// Solves X·Lᵀ = B for Order rows B with the leaf that s holds. Its diagonal becomes zero.
-DEVICE void substitute(Substitution *s, Tile *b) {
-    int t = thread();
+// Rows of Order columns: thread t has the columns t mod Lanes + Lanes·k of row t/Lanes in its registers. The threads of a row
+// pass its solution on without a barrier.
+constexpr int Lanes = Threads / Order, Share = Order / Lanes;
+
+struct Row {
+    double v[Share];
+};
+
+DEVICE int laneOf() { return thread() % Lanes; }
+
+// The value of the thread with a lane in the same row.
+DEVICE double fromLane(double v, int lane) {
+    constexpr int Segment = (32 - Lanes) << 8 | 31;
+    int low, high;
+    asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "d"(v));
+    low = __nvvm_shfl_sync_idx_i32(-1, low, lane, Segment);
+    high = __nvvm_shfl_sync_idx_i32(-1, high, lane, Segment);
+    asm("mov.b64 %0, {%1, %2};" : "=d"(v) : "r"(low), "r"(high));
+    return v;
+}
+
+// Solves X·Lᵀ = B for Order rows B with the leaf that s holds, and returns −X. The diagonal of the leaf becomes zero.
+DEVICE void substitute(Substitution *s, Row *b) {
+    int t = thread(), lane = laneOf();
     if (t < Order) {
-        s->inverse[t] = 1.0 / s->leaf.v[t + Pitch * t];
+        s->inverse[t] = -(1.0 / s->leaf.v[t + Pitch * t]);
         s->leaf.v[t + Pitch * t] = 0.0;
     }
     barrier();
 #pragma clang loop unroll(full)
-    for (int phase = 0; phase < Span; phase++) {
-        const double *l = s->leaf.v + Pitch * phase * Depth + t / Depth;
-#pragma clang loop unroll(disable)
-        for (int q = 0; q < Depth; q++, l += Pitch) {
-            double *solution = s->x[q % 2] + t % Depth; // negative
-            if (t / Depth == q) {
-                double inverse = s->inverse[phase * Depth + q];
-                for (int r = 0; r < Span; r++) {
-                    b->v[r][phase] *= inverse;
-                    solution[r * Depth] = -b->v[r][phase];
-                }
+    for (int k = 0; k < Share; k++) {
+        const double *l = s->leaf.v + (Pitch + 1) * Lanes * k + lane, *inverse = s->inverse + Lanes * k;
+#pragma clang loop unroll_count(2)
+        for (int q = 0; q < Lanes; q++, l += Pitch) {
+            double scale = inverse[q], below[Share];
+            for (int c = k; c < Share; c++) {
+                below[c] = l[(c - k) * Lanes];
             }
-            barrier();
-            double x[Span];
-            for (int r = 0; r < Span; r++) {
-                x[r] = solution[r * Depth];
+            loaded();
+            double solution = b->v[k] * scale, x = fromLane(solution, q);
+            if (lane == q) {
+                b->v[k] = solution;
             }
-            for (int c = phase; c < Span; c++) {
-                double v = l[c * Depth];
-                for (int r = 0; r < Span; r++) {
-                    b->v[r][c] = __builtin_fma(v, x[r], b->v[r][c]);
-                }
+            for (int c = k; c < Share; c++) {
+                b->v[c] = __builtin_fma(below[c], x, b->v[c]);
             }
         }
     }
 }
 
-// Writes the first w columns and the first rows of a tile.
-DEVICE void writeTile(const Tile *b, double *a, int lda, int rows, int w) {
-    for (int c = 0; c < Span; c++) {
-        for (int r = 0; r < Span; r++) {
-            if (rowOf(r) < rows && columnOf(c) < w) {
-                a[rowOf(r) + columnOf(c) * lda] = b->v[r][c];
-            }
+// Writes the negative of a row, if it is one of the first rows.
+DEVICE void writeRow(const Row *b, double *a, int lda, int rows) {
+    int i = thread() / Lanes;
+    double *to = a + i + laneOf() * lda;
+    if (i < rows) {
+        for (int k = 0; k < Share; k++) {
+            to[k * Lanes * lda] = -b->v[k];
         }
     }
 }
@@ -209,19 +230,18 @@ KERNEL gpfit_batch_below(const Problem *problems, i64 lda, i64 n, i64 o) {
     int rows = (int)least(Order, n - i0), ld = (int)lda;
     loadLeaf(&s.leaf, p.a + at(o, o, lda), ld, (int)w);
     double *a = p.a + at(i0, o, lda);
-    Tile b;
-    for (int c = 0; c < Span; c++) {
-        for (int r = 0; r < Span; r++) {
-            b.v[r][c] = rowOf(r) < rows ? a[rowOf(r) + columnOf(c) * ld] : 0.0;
-        }
+    const double *from = a + least(thread() / Lanes, rows - 1) + laneOf() * ld; // the last row more than once
+    Row b;
+    for (int k = 0; k < Share; k++) {
+        b.v[k] = from[k * Lanes * ld];
     }
     barrier();
     substitute(&s, &b);
-    writeTile(&b, a, ld, rows, (int)w);
+    writeRow(&b, a, ld, rows);
 }
 
-// gpfit_batch_above writes the columns of U of the leaf at o, rows 0 … o+w−1, to the panel, and
-// the diagonal of the leaf to the pivots.
+// gpfit_batch_above writes the columns of U of the leaf at o, rows 0 … o+w−1, to the panel, with zeros from column w on,
+// and the diagonal of the leaf to the pivots.
 KERNEL gpfit_batch_above(const Problem *problems, i64 lda, i64 n, i64 o) {
     SHARED(Substitution, s);
     i64 w = leafWidth(n, o), end = o + w, each = tilesOf(end, Order);
@@ -230,23 +250,21 @@ KERNEL gpfit_batch_above(const Problem *problems, i64 lda, i64 n, i64 o) {
     int rows = (int)least(Order, end - i0), ld = (int)lda;
     loadLeaf(&s.leaf, p.a + at(o, o, lda), ld, (int)w);
     const double *a = p.a + at(i0, o, lda);
-    Tile b;
-    for (int c = 0; c < Span; c++) {
-        for (int r = 0; r < Span; r++) {
-            int i = rowOf(r), j = columnOf(c);
-            double one = i == j ? 1.0 : 0.0; // o is a multiple of Order
-            if (i0 < o) {
-                one = j < (int)w ? a[i + j * ld] : 0.0;
-            }
-            b.v[r][c] = one;
+    Row b;
+    for (int k = 0; k < Share; k++) {
+        int i = thread() / Lanes, j = laneOf() + Lanes * k;
+        double one = i == j ? 1.0 : 0.0; // o is a multiple of Order
+        if (i0 < o) {
+            one = j < (int)w ? a[i + j * ld] : 0.0;
         }
+        b.v[k] = one;
     }
     barrier();
     if (i0 == 0 && thread() < w) {
         p.pivots[o + thread()] = s.leaf.v[thread() + Pitch * thread()];
     }
     substitute(&s, &b);
-    writeTile(&b, p.panel + i0, ld, rows, (int)w);
+    writeRow(&b, p.panel + i0, ld, rows);
 }
 
 // A product of two blocks of Order rows and w ≤ Order columns works on chunks of Depth columns.
@@ -254,26 +272,26 @@ struct Chunks {
     double x[Depth][Order], y[Depth][Order];
 };
 
-// Computes the tile of X·Yᵀ for the first m rows of x and k rows of y, both of w columns.
-DEVICE Tile multiply(Chunks *s, const double *x, i64 m, const double *y, i64 k, i64 lda, int w) {
+// Computes the tile of X·Yᵀ for the first m rows of x and k rows of y, both of Order columns. Elements beyond these rows mean nothing.
+DEVICE Tile multiply(Chunks *s, const double *x, i64 m, const double *y, i64 k, i64 lda) {
     Tile sum;
     for (int r = 0; r < Span; r++) {
         for (int c = 0; c < Span; c++) {
             sum.v[r][c] = 0.0;
         }
     }
-    int row = thread() % Order, first = thread() / Order, ld = (int)lda;
-    const double *mineX = x + row + first * ld, *mineY = y + row + first * ld;
-    bool inX = row < m, inY = row < k;
+    int row = thread() % Order, first = thread() / Order;
+    const double *mineX = x + least(row, m - 1) + first * lda, *mineY = y + least(row, k - 1) + first * lda;
+    i64 step = Groups * lda;
 #pragma clang loop unroll(disable)
-    for (int q0 = 0; q0 < w; q0 += Depth) {
-        double u[Depth / Groups], v[Depth / Groups]; // all loads come before their first use
+    for (int chunk = 0; chunk < Order / Depth; chunk++) {
+        double u[Depth / Groups], v[Depth / Groups];
 #pragma clang loop unroll(full)
-        for (int j = 0; j < Depth / Groups; j++) {
-            bool in = q0 + first + j * Groups < w;
-            u[j] = in && inX ? mineX[(q0 + j * Groups) * ld] : 0.0;
-            v[j] = in && inY ? mineY[(q0 + j * Groups) * ld] : 0.0;
+        for (int j = 0; j < Depth / Groups; j++, mineX += step, mineY += step) {
+            u[j] = *mineX;
+            v[j] = *mineY;
         }
+        loaded();
         barrier();
         for (int j = 0; j < Depth / Groups; j++) {
             s->x[first + j * Groups][row] = u[j];
@@ -311,7 +329,7 @@ KERNEL gpfit_batch_trailing(const Problem *problems, i64 lda, i64 n, i64 o) {
     }
     i64 i0 = from + (column + tile) * Order, j0 = from + column * Order;
     const double *l = p.a + at(0, o, lda);
-    Tile sum = multiply(&s, l + i0, n - i0, l + j0, n - j0, lda, (int)w);
+    Tile sum = multiply(&s, l + i0, n - i0, l + j0, n - j0, lda);
     double *a = p.a + at(i0, j0, lda);
     int rows = (int)least(Order, n - i0), ld = (int)lda, right = (int)(i0 - j0); // of the diagonal
     Tile before;
@@ -351,7 +369,7 @@ KERNEL gpfit_batch_expand(const Problem *problems, i64 lda, i64 n, i64 o) {
     i64 i0 = row * Order, j0 = (row + tile) * Order;
     bool right = j0 >= end, first = right ? i0 == o : j0 == o;
     const double *y = right ? p.a + at(j0, o, lda) : p.panel + j0;
-    Tile sum = multiply(&s, p.panel + i0, end - i0, y, (right ? n : end) - j0, lda, (int)w);
+    Tile sum = multiply(&s, p.panel + i0, end - i0, y, (right ? n : end) - j0, lda);
     double *a = p.a + at(i0, j0, lda);
     int height = (int)least(Order, end - i0), width = (int)least(Order, (right ? n : end) - j0), ld = (int)lda;
     Tile before;

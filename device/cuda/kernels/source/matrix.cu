@@ -48,6 +48,26 @@ KERNEL gpfit_logdiag(const double *a, i64 lda, i64 n, double *parts) {
     }
 }
 
+// A place of numbers in device memory, with its part of a room.
+struct Transfer {
+    double *at;
+    i64 first, count;
+};
+
+// gpfit_move copies numbers from a room to their places, or from there to the room with back ≠ 0. The room begins with
+// the transfers, of which the first does not count. It takes one block per transfer.
+KERNEL gpfit_move(double *room, i64 first, i64 back) {
+    Transfer t = ((const Transfer *)room)[first + block()];
+    double *part = room + t.first;
+    for (i64 k = thread(); k < t.count; k += Threads) {
+        if (back) {
+            part[k] = t.at[k];
+        } else {
+            t.at[k] = part[k];
+        }
+    }
+}
+
 struct Indices {
     i64 first[Threads];
 };
