@@ -134,6 +134,23 @@ shr.u32 %r5, %r5, 1; setp.ne.u32 %p1, %r5, 0; @%p1 bra AGAIN;
 cvt.rzi.s64.f64 %rd1, %fd1; st.global.u64 [%mine], %rd1;`, 32, nil, func(int) int64 { return 31 * 16 })
 }
 
+// TestMatrixProduct compares D = A·B + C of two warps with the definition, for A_ij = 10i + j of a lane's number 4i + j, B_kj = 1 + k + 4j
+// of the number 4j + k, and C_ij = 100.
+func TestMatrixProduct(t *testing.T) {
+	for half, d := range []string{"%fd3", "%fd4"} {
+		text := "and.b32 %r1, %t, 31; shr.u32 %r2, %r1, 2; and.b32 %r3, %r1, 3; mul.lo.u32 %r4, %r2, 10; add.u32 %r4, %r4, %r3; cvt.rn.f64.u32 %fd1, %r4;" +
+			"add.u32 %r1, %r1, 1; cvt.rn.f64.u32 %fd2, %r1; mov.f64 %fd3, 0d4059000000000000; mov.f64 %fd4, %fd3;" +
+			"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%fd3, %fd4}, {%fd1}, {%fd2}, {%fd3, %fd4}; cvt.rzi.s64.f64 %rd1, " + d + "; st.global.u64 [%mine], %rd1;"
+		wantResult(t, text, 64, nil, func(lane int) int64 {
+			i, j, sum := lane%32/4, lane%4*2+half, 100
+			for k := range 4 {
+				sum += (10*i + k) * (1 + k + 4*j)
+			}
+			return int64(sum)
+		})
+	}
+}
+
 func TestMemory(t *testing.T) {
 	in := make([]float64, 64)
 	for i := range in {

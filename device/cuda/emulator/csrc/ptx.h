@@ -136,6 +136,7 @@ void shuffleDown(Frame &, const Instr &);
 void shuffleUp(Frame &, const Instr &);
 void shuffleButterfly(Frame &, const Instr &);
 void shuffleIndex(Frame &, const Instr &);
+void multiplyMatrices(Frame &, const Instr &);
 void pack(Frame &, const Instr &);
 void unpack(Frame &, const Instr &);
 void trap(Frame &, const Instr &);

@@ -19,7 +19,7 @@ struct Price {
 };
 
 constexpr Price Integer{4, 1, false}, Wide{4, 2, false}, Multiply64{8, 4, false}, Float64{4, 2, false}, Shared{23, 2, false}, Global{200, 2, false},
-    Divide{60, 22, true}, Root{70, 22, true}, DivideInteger{60, 16, true};
+    Divide{60, 22, true}, Matrices{33, 16, false}, Root{70, 22, true}, DivideInteger{60, 16, true};
 
 bool ends(std::string_view s, std::string_view end) { return s.size() >= end.size() && s.substr(s.size() - end.size()) == end; }
 
@@ -38,6 +38,9 @@ Price priceOf(const Instr &in, std::string_view o) {
     }
     if (begins(o, "ld.")) {
         return Global;
+    }
+    if (begins(o, "mma.")) { // half the rate that an H100 has for wider products
+        return Matrices;
     }
     if (begins(o, "div.") || begins(o, "rcp.") || begins(o, "rem.")) {
         return float64 ? Divide : DivideInteger;

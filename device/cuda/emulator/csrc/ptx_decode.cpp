@@ -335,6 +335,19 @@ bool Parser::decodeSpecial(Instr &in, std::string_view opcode, std::vector<Writt
         }
         return true;
     }
+    if (opcode == "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64" && ops.size() == 4) {
+        in.written = 2;
+        in.run = multiplyMatrices;
+        for (size_t k = 0; k < 4; k++) {
+            if (ops[k].kind != Written::Vector || ops[k].elements.size() != (k % 3 == 0 ? 2 : 1)) {
+                fail("a vector of another size");
+            }
+            for (const Operand &o : ops[k].elements) {
+                put(in, o, Tok::Float64, 'D');
+            }
+        }
+        return true;
+    }
     auto it = opcodes().find(std::string(opcode));
     if (it == opcodes().end() || opcode.substr(0, 5) != "shfl." || ops.size() != 5 || !ops[0].pair) {
         return false;

@@ -39,7 +39,7 @@ void requireMembers(const Frame &f, int t, u32 members) {
         int other = warp + k;
         bool there = other >= f.lo && other < f.hi && f.on(other), named = members >> k & 1;
         if (named && !there && other < f.threads) {
-            throw Fault{LaunchFailure, "shfl.sync waits for thread " + std::to_string(other) + ", which does not come", t};
+            throw Fault{LaunchFailure, "a warp waits for thread " + std::to_string(other) + ", which does not come", t};
         }
         if (!named && other == t) {
             throw Fault{LaunchFailure, "shfl.sync in a thread that its mask does not name", t};
@@ -89,6 +89,29 @@ void shuffleDown(Frame &f, const Instr &in) { shuffle<Mode::Down>(f, in); }
 void shuffleUp(Frame &f, const Instr &in) { shuffle<Mode::Up>(f, in); }
 void shuffleButterfly(Frame &f, const Instr &in) { shuffle<Mode::Butterfly>(f, in); }
 void shuffleIndex(Frame &f, const Instr &in) { shuffle<Mode::Index>(f, in); }
+
+// multiplyMatrices is mma.sync of float64: D = A·B + C for the 8×4 matrix A, the 4×8 matrix B and the 8×8 matrix C of a warp. The
+// lane 4i+k has A_ik, B_ki, C_i,2k and C_i,2k+1.
+void multiplyMatrices(Frame &f, const Instr &in) {
+    constexpr int Depth = 4;
+    const double *a = f.source<double>(in.op[2], 0), *b = f.source<double>(in.op[3], 1);
+    double sums[2][MaxThreads];
+    for (int t = f.lo; t < f.hi; t++) {
+        const int warp = t - t % static_cast<int>(Lanes), lane = t - warp;
+        if (lane == 0 || t == f.lo) {
+            requireMembers(f, t, ~u32(0));
+        }
+        for (int k = 0; k < 2; k++) {
+            const double *x = a + warp + lane / Depth * Depth, *y = b + warp + (lane % Depth * 2 + k) * Depth;
+            sums[k][t] = f.row<double>(in.op[4 + k])[t];
+            for (int j = 0; j < Depth; j++) {
+                sums[k][t] = __builtin_fma(x[j], y[j], sums[k][t]);
+            }
+        }
+    }
+    each(f, f.row<double>(in.op[0]), [&](int i) { return sums[0][i]; });
+    each(f, f.row<double>(in.op[1]), [&](int i) { return sums[1][i]; });
+}
 
 // pack is mov.b64 r, {lo, hi}.
 void pack(Frame &f, const Instr &in) {
