@@ -170,8 +170,8 @@ struct Row {
 
 DEVICE int laneOf() { return thread() % Lanes; }
 
-// The value of the thread with a lane in the same row.
-DEVICE double fromLane(double v, int lane) {
+// The value of the thread with a lane among so many.
+template <int Lanes> DEVICE double fromLane(double v, int lane) {
     constexpr int Segment = (32 - Lanes) << 8 | 31;
     int low, high;
     asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "d"(v));
@@ -199,7 +199,7 @@ DEVICE void substitute(Substitution *s, Row *b) {
                 below[c] = l[(c - k) * Lanes];
             }
             loaded();
-            double solution = b->v[k] * scale, x = fromLane(solution, q);
+            double solution = b->v[k] * scale, x = fromLane<Lanes>(solution, q);
             if (lane == q) {
                 b->v[k] = solution;
             }
@@ -267,16 +267,39 @@ KERNEL gpfit_batch_above(const Problem *problems, i64 lda, i64 n, i64 o) {
     writeRow(&b, p.panel + i0, ld, rows);
 }
 
-// A product of two blocks of Order rows and w ≤ Order columns works on chunks of Depth columns.
+// A product of two blocks of Order rows and columns works on chunks of Depth columns. Four columns with Wide numbers each lie in
+// different banks for the eight rows that a warp reads.
+constexpr int Wide = Order + 8;
+
 struct Chunks {
-    double x[Depth][Order], y[Depth][Order];
+    double x[Depth][Wide], y[Depth][Wide];
 };
 
-// Computes the tile of X·Yᵀ for the first m rows of x and k rows of y, both of Order columns. Elements beyond these rows mean nothing.
-DEVICE Tile multiply(Chunks *s, const double *x, i64 m, const double *y, i64 k, i64 lda) {
-    Tile sum;
-    for (int r = 0; r < Span; r++) {
-        for (int c = 0; c < Span; c++) {
+// The elements of a product that a thread has: of the 16×32 elements of its warp, in blocks of 8×8, two in each.
+constexpr int Tall = 2, Broad = 4;
+
+struct Product {
+    double v[Tall][2 * Broad];
+};
+
+// The lane 4·fragmentRow()+fragmentColumn() of a warp has element (row, column) of a matrix 8×4.
+DEVICE int fragmentRow() { return __nvvm_read_ptx_sreg_laneid() >> 2; }
+DEVICE int fragmentColumn() { return __nvvm_read_ptx_sreg_laneid() & 3; }
+DEVICE int firstRow() { return thread() >> 1 & 48; }
+DEVICE int firstColumn() { return thread() >> 2 & 32; }
+DEVICE int productRow(int r) { return firstRow() + 8 * r + fragmentRow(); }
+DEVICE int productColumn(int c) { return firstColumn() + c / 2 * 8 + fragmentColumn() * 2 + c % 2; }
+
+// Adds A·B to the 8×8 matrix of which the thread has c[0] and c[1], as mma.sync does: a is an element of A, 8×4, and b one of B, 4×8.
+DEVICE void multiplyAdd(double *c, double a, double b) {
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(c[0]), "+d"(c[1]) : "d"(a), "d"(b));
+}
+
+// Computes X·Yᵀ for the first m rows of x and k rows of y, both of Order columns. Elements beyond these rows mean nothing.
+DEVICE Product multiply(Chunks *s, const double *x, i64 m, const double *y, i64 k, i64 lda) {
+    Product sum;
+    for (int r = 0; r < Tall; r++) {
+        for (int c = 0; c < 2 * Broad; c++) {
             sum.v[r][c] = 0.0;
         }
     }
@@ -298,22 +321,44 @@ DEVICE Tile multiply(Chunks *s, const double *x, i64 m, const double *y, i64 k, 
             s->y[first + j * Groups][row] = v[j];
         }
         barrier();
-        const double *tileX = s->x[0] + thread() % Depth, *tileY = s->y[0] + thread() / Depth;
-#pragma clang loop unroll_count(4)
-        for (int q = 0; q < Depth; q++) {
-            double a[Span], b[Span];
-            for (int r = 0; r < Span; r++) {
-                a[r] = tileX[q * Order + r * Depth];
-                b[r] = tileY[q * Order + r * Depth];
+        const double *tileX = s->x[fragmentColumn()] + productRow(0), *tileY = s->y[fragmentColumn()] + firstColumn() + fragmentRow();
+#pragma clang loop unroll(full)
+        for (int q = 0; q < Depth; q += 4) {
+            double a[Tall], b[Broad];
+            for (int r = 0; r < Tall; r++) {
+                a[r] = tileX[q * Wide + r * 8];
             }
-            for (int r = 0; r < Span; r++) {
-                for (int c = 0; c < Span; c++) {
-                    sum.v[r][c] = __builtin_fma(a[r], b[c], sum.v[r][c]);
+            for (int c = 0; c < Broad; c++) {
+                b[c] = tileY[q * Wide + c * 8];
+            }
+            loaded();
+            for (int r = 0; r < Tall; r++) {
+                for (int c = 0; c < Broad; c++) {
+                    multiplyAdd(sum.v[r] + 2 * c, a[r], b[c]);
                 }
             }
         }
     }
     return sum;
+}
+
+// Adds a product, multiplied by a sign, to a whole block of a, or writes it.
+DEVICE void addWhole(const Product *sum, double sign, int write, double *a, i64 lda) {
+    double *to = a + productRow(0) + productColumn(0) * lda;
+    Product before;
+    double *at = to;
+    for (int c = 0; c < 2 * Broad; c++, at += c % 2 ? lda : 7 * lda) {
+        for (int r = 0; r < Tall; r++) {
+            before.v[r][c] = write ? 0.0 : at[8 * r];
+        }
+    }
+    loaded();
+    at = to;
+    for (int c = 0; c < 2 * Broad; c++, at += c % 2 ? lda : 7 * lda) {
+        for (int r = 0; r < Tall; r++) {
+            at[8 * r] = __builtin_fma(sign, sum->v[r][c], before.v[r][c]);
+        }
+    }
 }
 
 // gpfit_batch_trailing subtracts the product of the leaf's columns of L from the columns to the
@@ -329,25 +374,18 @@ KERNEL gpfit_batch_trailing(const Problem *problems, i64 lda, i64 n, i64 o) {
     }
     i64 i0 = from + (column + tile) * Order, j0 = from + column * Order;
     const double *l = p.a + at(0, o, lda);
-    Tile sum = multiply(&s, l + i0, n - i0, l + j0, n - j0, lda);
+    Product sum = multiply(&s, l + i0, n - i0, l + j0, n - j0, lda);
     double *a = p.a + at(i0, j0, lda);
-    int rows = (int)least(Order, n - i0), ld = (int)lda, right = (int)(i0 - j0); // of the diagonal
-    Tile before;
-#pragma clang loop unroll(full)
-    for (int c = 0; c < Span; c++) {
-#pragma clang loop unroll(full)
-        for (int r = 0; r < Span; r++) {
-            int i = rowOf(r), j = columnOf(c);
-            before.v[r][c] = i < rows && j <= i + right ? a[i + j * ld] : 0.0;
-        }
+    int rows = (int)least(Order, n - i0), ld = (int)lda;
+    if (i0 > j0 && rows == Order) {
+        addWhole(&sum, -1.0, false, a, lda);
+        return;
     }
-#pragma clang loop unroll(full)
-    for (int c = 0; c < Span; c++) {
-#pragma clang loop unroll(full)
-        for (int r = 0; r < Span; r++) {
-            int i = rowOf(r), j = columnOf(c);
-            if (i < rows && j <= i + right) {
-                a[i + j * ld] = before.v[r][c] - sum.v[r][c];
+    for (int c = 0; c < 2 * Broad; c++) {
+        for (int r = 0; r < Tall; r++) {
+            int i = productRow(r), j = productColumn(c);
+            if (i < rows && (i0 > j0 || j <= i)) {
+                a[i + j * ld] -= sum.v[r][c];
             }
         }
     }
@@ -369,27 +407,19 @@ KERNEL gpfit_batch_expand(const Problem *problems, i64 lda, i64 n, i64 o) {
     i64 i0 = row * Order, j0 = (row + tile) * Order;
     bool right = j0 >= end, first = right ? i0 == o : j0 == o;
     const double *y = right ? p.a + at(j0, o, lda) : p.panel + j0;
-    Tile sum = multiply(&s, p.panel + i0, end - i0, y, (right ? n : end) - j0, lda);
-    double *a = p.a + at(i0, j0, lda);
+    Product sum = multiply(&s, p.panel + i0, end - i0, y, (right ? n : end) - j0, lda);
+    double *a = p.a + at(i0, j0, lda), sign = right ? -1.0 : 1.0;
     int height = (int)least(Order, end - i0), width = (int)least(Order, (right ? n : end) - j0), ld = (int)lda;
-    Tile before;
-#pragma clang loop unroll(full)
-    for (int c = 0; c < Span; c++) {
-#pragma clang loop unroll(full)
-        for (int r = 0; r < Span; r++) {
-            int i = rowOf(r), j = columnOf(c);
-            const double *from = i == j && i0 == j0 ? p.diagonal + i0 + i : a + i + j * ld;
-            before.v[r][c] = !first && i < height && j < width && (j0 > i0 || i <= j) ? *from : 0.0;
-        }
+    if (j0 > i0 && height == Order && width == Order) {
+        addWhole(&sum, sign, first, a, lda);
+        return;
     }
-#pragma clang loop unroll(full)
-    for (int c = 0; c < Span; c++) {
-#pragma clang loop unroll(full)
-        for (int r = 0; r < Span; r++) {
-            int i = rowOf(r), j = columnOf(c);
+    for (int c = 0; c < 2 * Broad; c++) {
+        for (int r = 0; r < Tall; r++) {
+            int i = productRow(r), j = productColumn(c);
             if (i < height && j < width && (j0 > i0 || i <= j)) {
-                double v = right ? -sum.v[r][c] : sum.v[r][c];
-                *(i == j && i0 == j0 ? p.diagonal + i0 + i : a + i + j * ld) = first ? v : before.v[r][c] + v;
+                double *to = i == j && i0 == j0 ? p.diagonal + i0 + i : a + i + j * ld;
+                *to = __builtin_fma(sign, sum.v[r][c], first ? 0.0 : *to);
             }
         }
     }
@@ -404,25 +434,42 @@ struct System {
     double tile[Columns][Order + 1], part[Columns][Columns + 1];
 };
 
-// Solves L·x = b, or Lᵀ·x = b with transposed, for the leaf of order w and b in s->x. Thread t
-// < w returns x_t.
-DEVICE double solveLeaf(System *s, int w, bool transposed) {
-    int t = thread();
+// Solves L·x = b, or Lᵀ·x = b with transposed, for the leaf and b in s->x. One warp does, two rows in a thread, without barriers.
+DEVICE void solveLeaf(System *s, bool transposed) {
     barrier();
-    double v = t < w ? s->x[t] : 0.0, inverse = t < w ? 1.0 / s->leaf.v[t + Pitch * t] : 0.0;
+    if (thread() < 32) {
+        int lane = thread();
+        double v[2], inverse[2];
+        for (int h = 0; h < 2; h++) {
+            v[h] = s->x[lane + 32 * h];
+            inverse[h] = 1.0 / s->leaf.v[(Pitch + 1) * (lane + 32 * h)];
+        }
+        int across = transposed ? Pitch : 1, along = transposed ? -1 : Pitch;
+        const double *l = s->leaf.v + across * lane + (transposed ? Order - 1 : 0);
+#pragma clang loop unroll(full)
+        for (int part = 0; part < 2; part++) {
+            int h = transposed ? 1 - part : part;
 #pragma clang loop unroll(disable)
-    for (int step = 0; step < w; step++) {
-        int c = transposed ? w - 1 - step : step;
-        if (t == c) {
-            v *= inverse;
-            s->x[c] = v;
+            for (int step = 0; step < 32; step++, l += along) {
+                int q = transposed ? 31 - step : step;
+                double own = l[across * 32 * h], other = l[across * 32 * (1 - h)];
+                loaded();
+                double solution = v[h] * inverse[h], x = -fromLane<32>(solution, q);
+                if (transposed ? lane < q : lane > q) {
+                    v[h] = __builtin_fma(own, x, v[h]);
+                }
+                if (lane == q) {
+                    v[h] = solution;
+                }
+                if (part == 0) {
+                    v[1 - h] = __builtin_fma(other, x, v[1 - h]);
+                }
+            }
         }
-        barrier();
-        if (t < w && (transposed ? t < c : t > c)) {
-            v = __builtin_fma(-s->leaf.v[transposed ? c + Pitch * t : t + Pitch * c], s->x[c], v);
-        }
+        s->x[lane] = v[0];
+        s->x[lane + 32] = v[1];
     }
-    return v;
+    barrier();
 }
 
 // gpfit_batch_forward takes the step o of the solution of L·x = rhs: it writes x to rows o … of
@@ -433,8 +480,8 @@ KERNEL gpfit_batch_forward(const Problem *problems, i64 lda, i64 n, i64 o) {
     Problem p = problemOf(problems, each);
     int t = thread(), row = t % Order, part = t / Order;
     loadLeaf(&s.leaf, p.a + at(o, o, lda), (int)lda, (int)w);
-    if (t < w) {
-        s.x[t] = p.rhs[o + t];
+    if (t < Order) {
+        s.x[t] = t < w ? p.rhs[o + t] : 0.0;
     }
     i64 chunk = block() % each, i = o + w + (chunk - 1) * Order + row;
     double l[Depth]; // rows below a leaf have Order columns
@@ -442,10 +489,11 @@ KERNEL gpfit_batch_forward(const Problem *problems, i64 lda, i64 n, i64 o) {
     for (int k = 0; k < Depth; k++) {
         l[k] = chunk > 0 && i < n ? p.a[at(i, o, lda) + (part + k * Groups) * (int)lda] : 0.0;
     }
-    double x = solveLeaf(&s, (int)w, false), sum = 0.0;
+    double sum = 0.0;
+    solveLeaf(&s, false);
     if (chunk == 0) {
         if (t < w) {
-            p.panel[o + t] = x;
+            p.panel[o + t] = s.x[t];
         }
         return;
     }
@@ -468,14 +516,14 @@ KERNEL gpfit_batch_backward(const Problem *problems, i64 lda, i64 n, i64 o) {
     Problem p = problemOf(problems, each);
     int t = thread(), row = t % Order, part = t / Order;
     loadLeaf(&s.leaf, p.a + at(o, o, lda), (int)lda, (int)w);
-    if (t < w) {
-        s.x[t] = p.panel[o + t];
+    if (t < Order) {
+        s.x[t] = t < w ? p.panel[o + t] : 0.0;
     }
-    double x = solveLeaf(&s, (int)w, true);
+    solveLeaf(&s, true);
     i64 chunk = block() % each;
     if (chunk == 0) {
         if (t < w) {
-            p.rhs[o + t] = x;
+            p.rhs[o + t] = s.x[t];
         }
         return;
     }
