@@ -15,7 +15,7 @@ const Module = "gpfit/"
 // PagePath is the page of packages, relative to the module's folder, and PageCommand is the
 // command that writes it.
 const (
-	PagePath    = "docs/packages.md"
+	PagePath    = "tools/structure/packages.md"
 	PageCommand = "go run -C tools ./structure/cmd/page"
 )
 

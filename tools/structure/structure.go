@@ -1,5 +1,5 @@
 // Package structure measures the structure of the code. Its tests compare the top folders with their walls
-// ([Walls]) and docs/packages.md with the packages ([Page]), and resolve the links in pages and doc comments.
+// ([Walls]) and packages.md with the packages ([Page]), and resolve the links in pages and doc comments.
 package structure
 
 import (

@@ -1,4 +1,4 @@
-// Command page writes docs/packages.md, the page that lists the packages.
+// Command page writes packages.md, the page that lists the packages.
 package main
 
 import (
