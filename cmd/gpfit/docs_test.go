@@ -39,8 +39,7 @@ func quickPages() []string {
 
 // TestDocumentedCommands runs the shell blocks of some pages, one after the other in one folder, with the program
 // of the test in the place of go run. With GPFIT_READER=1, which .ci/full sets in a fresh clone, it is a
-// reader of all pages of docs, examples and python: all blocks run in the clone, and nothing stands in for anything. A
-// page of errors has a test of its own.
+// reader of all pages of docs, examples and python: all blocks run in the clone, and nothing stands in for anything.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred processes")
@@ -255,7 +254,7 @@ func userPages(t *testing.T) []string {
 			if d.IsDir() && (d.Name() == "build" || d.Name() == "dist") {
 				return filepath.SkipDir
 			}
-			if ext := filepath.Ext(path); ext == ".ipynb" || ext == ".md" && d.Name() != "troubleshooting.md" {
+			if ext := filepath.Ext(path); ext == ".ipynb" || ext == ".md" {
 				pages = append(pages, path)
 			}
 			return nil

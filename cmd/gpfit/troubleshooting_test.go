@@ -15,9 +15,9 @@ import (
 	"gpfit/internal/testcheck"
 )
 
-// TestTroubleshooting provokes each error of docs/troubleshooting.md by the commands shown
-// there. The message, with its place, and the exit code must be as on the page. If the page
-// gives commands as the cure, they must succeed afterwards in the same folder.
+// TestTroubleshooting provokes each error of testdata/errors.txt by the commands there. The message, with its
+// place, and the exit code must be as stated, and the commands of the cure must succeed afterwards in
+// the same folder. docs/troubleshooting.md has a row with words of each message, and no other rows.
 func TestTroubleshooting(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred processes")
@@ -25,11 +25,11 @@ func TestTroubleshooting(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the commands are for a shell of Linux")
 	}
-	page := testcheck.Get(os.ReadFile("../../docs/troubleshooting.md"))(t)
-	cases := documentedErrors(t, string(page))
+	cases := documentedErrors(t, string(testcheck.Get(os.ReadFile("testdata/errors.txt"))(t)))
 	if len(cases) < 30 {
-		t.Errorf("%d errors found on the page", len(cases))
+		t.Errorf("%d errors found", len(cases))
 	}
+	explained(t, string(testcheck.Get(os.ReadFile("../../docs/troubleshooting.md"))(t)), cases)
 	path := pathWithoutSlurm(t)
 	slots := make(chan bool, 2)
 	for _, c := range cases {
@@ -40,7 +40,7 @@ func TestTroubleshooting(t *testing.T) {
 	}
 }
 
-// documentedError is a section of the page.
+// documentedError is an error with what provokes it.
 type documentedError struct {
 	title string
 	// commands provoke the error.
@@ -48,28 +48,27 @@ type documentedError struct {
 	// message are lines of standard error. An ellipsis stands for any text.
 	message string
 	code    int
-	// cure are commands that succeed after the others, "" if the page shows none.
+	// cure are commands that succeed after the others, "" if there are none.
 	cure string
 }
 
 var (
 	shellBlock   = regexp.MustCompile("(?s)```sh\n(.*?)\n```")
 	messageBlock = regexp.MustCompile("(?s)```text\n(.*?)\n```")
-	exitCode     = regexp.MustCompile(`\nExit code ([0-9]+)\. [^*]+\n\n\*\*Cure\.\*\* `)
+	exitCode     = regexp.MustCompile(`(?i)\bexit code ([0-9]+)\.`)
+	errorRow     = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (?:([0-9]+) \\| )?[^|]*\\|$")
 )
 
-// documentedErrors returns the errors of a page. Each has commands, a message, an exit code
-// with the cause, and a cure.
-func documentedErrors(t *testing.T, page string) []documentedError {
+// documentedErrors returns the errors of a file. Each has commands, a message and an exit code.
+func documentedErrors(t *testing.T, file string) []documentedError {
 	var all []documentedError
-	for _, section := range strings.Split(page, "\n### ")[1:] {
-		section, _, _ = strings.Cut(section, "\n## ")
+	for _, section := range strings.Split(file, "\n## ")[1:] {
 		title, text, _ := strings.Cut(section, "\n")
 		shell := shellBlock.FindAllStringSubmatch(text, -1)
 		message := messageBlock.FindAllStringSubmatch(text, -1)
 		code := exitCode.FindStringSubmatch(text)
 		if len(shell) < 1 || len(shell) > 2 || len(message) != 1 || code == nil {
-			t.Errorf("%q lacks commands, the message, the exit code with the cause, or the cure", title)
+			t.Errorf("%q lacks commands, the message or the exit code", title)
 			continue
 		}
 		c := documentedError{title: title, commands: shell[0][1], message: message[0][1]}
@@ -80,6 +79,33 @@ func documentedErrors(t *testing.T, page string) []documentedError {
 		all = append(all, c)
 	}
 	return all
+}
+
+// explained checks that each message has a row on the page with its exit code, and that the message of each row is one of them. A row
+// without a code has one that its section names.
+func explained(t *testing.T, page string, cases []documentedError) {
+	found := map[string]bool{}
+	for _, section := range strings.Split(page, "\n## ")[1:] {
+		for _, row := range errorRow.FindAllStringSubmatch(section, -1) {
+			words := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(row[1]), "…", ".*"))
+			known := false
+			for _, c := range cases {
+				code := strconv.Itoa(c.code)
+				if !words.MatchString(c.message) || row[2] != "" && row[2] != code || row[2] == "" && !regexp.MustCompile(`(?:Exit code|, and) `+code+`\b`).MatchString(section) {
+					continue
+				}
+				known, found[c.title] = true, true
+			}
+			if !known {
+				t.Errorf("no command prints %q with the exit code of the page", row[1])
+			}
+		}
+	}
+	for _, c := range cases {
+		if !found[c.title] {
+			t.Errorf("the page has no row for %q:\n%s", c.title, c.message)
+		}
+	}
 }
 
 // pathWithoutSlurm returns a folder with gpfit and the few programs that the commands use.
@@ -99,11 +125,11 @@ func (c documentedError) run(t *testing.T, path string) {
 	linkExamples(t, filepath.Join(dir, "examples"), few)
 	code, stderr := runShell(t, dir, path, c.commands)
 	if code != c.code {
-		t.Errorf("exit code %d, the page says %d", code, c.code)
+		t.Errorf("exit code %d, the file says %d", code, c.code)
 	}
 	lines := strings.ReplaceAll(regexp.QuoteMeta(c.message), "…", ".*")
 	if !strings.HasPrefix(c.message, "gpfit: ") || !regexp.MustCompile(`(?m)^`+lines+`$`).MatchString(stderr) {
-		t.Errorf("the page shows\n%s\nbut gpfit says\n%s", c.message, stderr)
+		t.Errorf("the file shows\n%s\nbut gpfit says\n%s", c.message, stderr)
 	}
 	if c.cure == "" {
 		return
