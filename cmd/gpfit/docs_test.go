@@ -30,7 +30,7 @@ var notRun = map[string]string{
 
 // quickPages returns the pages that run without GPFIT_READER.
 func quickPages() []string {
-	pages := []string{"README.md", "docs/from-sklearn-and-gpytorch.md", "docs/problems.md"}
+	pages := []string{"README.md", "docs/from-r.md", "docs/from-sklearn-and-gpytorch.md", "docs/problems.md"}
 	if testcheck.Long() {
 		pages = append(pages, "docs/first-hour.md")
 	}
@@ -84,7 +84,7 @@ func (r reader) page(t *testing.T, name, text string, blocks []block) {
 	if shown := bothPrint.FindStringSubmatch(text); shown != nil && strings.Count(said, shown[1]) < programs {
 		t.Errorf("not both print -%s:\n%s", shown[1], said)
 	}
-	if strings.Contains(name, "/gallery/") || name == "docs/problems.md" {
+	if strings.Contains(name, "/gallery/") || name == "docs/problems.md" || name == "docs/from-r.md" {
 		checkShownOutputs(t, text, said)
 	}
 }
