@@ -9,7 +9,7 @@ import (
 )
 
 // TestInstructionCounts counts the instructions in the loops of the NEON micro-kernels. A loop does
-// four columns; a load is a pair of registers. docs/performance.md states the same counts.
+// four columns; a load is a pair of registers.
 func TestInstructionCounts(t *testing.T) {
 	type counts struct{ fma, loads, prefetches, others int }
 	want := map[string]counts{
