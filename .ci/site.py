@@ -1,7 +1,7 @@
 """Opens all pages of the web site in headless Chromium: axe must find nothing, no page may scroll
 sideways or load anything from elsewhere, and searches must find the pages that they should.
 
-Usage: site.py SITE [FOLDER] ; FOLDER receives screenshots of some pages.
+Usage: site.py SITE [FOLDER | search] ; FOLDER receives screenshots of some pages, and search only searches.
 """
 
 import contextlib
@@ -15,11 +15,10 @@ import threading
 import browser
 
 PICTURED = ("index", "docs/install", "docs/gallery/index", "docs/options", "docs/first-hour", "docs/gallery/01-ridge", "docs/reference/gpfit-fit", "docs/kernels", "docs/python")
-# Words that people search, and a page that must be among the first results.
-SEARCHES = {
-    "notebook": "docs/questions.html", "classification": "docs/questions.html", "missing values": "docs/questions.html",
-    "one-hot": "docs/questions.html", "standardize": "docs/questions.html", "forecast": "docs/questions.html",
-}
+# Lines of what users type and, after a bar, the pages that answer it.
+SEARCHES = pathlib.Path(__file__).with_name("searches.txt")
+FIRST = 3  # hits that a user looks at
+MISSES = 4  # searches that may find none of their pages
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -59,26 +58,31 @@ def check(site, folder, pages):
 
 
 def search(site):
-    """Returns the searches that do not find their page among the first five."""
-    faults, at = [], serve(site)
+    """Prints the searches that do not find one of their pages among the first hits, and returns a fault if they are too many."""
+    lines = [line.split("|") for line in SEARCHES.read_text().splitlines() if line and not line.startswith("#")]
+    misses, at = [], serve(site)
+    hits = f"[...document.querySelectorAll('.md-search-result__item')].slice(0, {FIRST}).map(item => item.querySelector('a').href)"
     with browser.chromium() as chromium:
         view = chromium.new_page()
-        for words, page in SEARCHES.items():
+        for words, pages in lines:
+            addresses = [at + page + ".html" for page in pages.split()]
             view.goto(at + "index.html")
             view.click(".md-search__input")
-            view.keyboard.type(words)
-            first = "[...document.querySelectorAll('.md-search-result__item > a')].slice(0, 5).map(a => a.href)"
-            with contextlib.suppress(browser.TimeoutError):  # a busy machine shows the results of the first letters for a while
-                view.wait_for_function(f"page => {first}.some(address => address.includes(page))", arg=page, timeout=20000)
-            found = view.evaluate(first)
-            if not any(page in address for address in found):
-                faults.append(f"search {words!r}: {page} is not among {found}")
-    return faults
+            view.keyboard.type(words.strip())
+            found = f"pages => {hits}.some(hit => pages.some(page => hit.startsWith(page)))"
+            try:  # the results of the first letters stand there for a while
+                view.wait_for_function(found, arg=addresses, timeout=5000)
+            except browser.TimeoutError:
+                misses.append(f"search {words.strip()!r} finds {[hit.removeprefix(at).split('?')[0] for hit in view.evaluate(hits)]}")
+    print("\n".join([*misses, f"{len(lines) - len(misses)} of {len(lines)} searches find their page among {FIRST}"]))
+    return [f"{len(misses)} searches fail"] if len(misses) > MISSES else []
 
 
 def main(site, folder=""):
     """Checks the site with a browser for each core, at most four."""
     site = pathlib.Path(site).resolve()
+    if folder == "search":
+        return 1 if search(site) else 0
     folder = pathlib.Path(folder).resolve() if folder else None
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
