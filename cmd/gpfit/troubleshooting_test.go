@@ -25,9 +25,13 @@ func TestTroubleshooting(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the commands are for a shell of Linux")
 	}
-	cases := documentedErrors(t, string(testcheck.Get(os.ReadFile("testdata/errors.txt"))(t)))
-	if len(cases) < 30 {
-		t.Errorf("%d errors found", len(cases))
+	var cases []documentedError
+	for _, section := range strings.Split(string(testcheck.Get(os.ReadFile("testdata/errors.txt"))(t)), "\n## ")[1:] {
+		m := errorSection.FindStringSubmatch(strings.TrimSpace(section) + "\n")
+		if m == nil {
+			t.Fatalf("not an error:\n%s", section)
+		}
+		cases = append(cases, documentedError{m[1], m[2], m[3], m[4], m[5]})
 	}
 	explained(t, string(testcheck.Get(os.ReadFile("../../docs/troubleshooting.md"))(t)), cases)
 	path := pathWithoutSlurm(t)
@@ -40,61 +44,29 @@ func TestTroubleshooting(t *testing.T) {
 	}
 }
 
-// documentedError is an error with what provokes it.
+// documentedError has commands that provoke an error, the message, in which an ellipsis stands for any text, and commands
+// that succeed afterwards, if any.
 type documentedError struct {
-	title string
-	// commands provoke the error.
-	commands string
-	// message are lines of standard error. An ellipsis stands for any text.
-	message string
-	code    int
-	// cure are commands that succeed after the others, "" if there are none.
-	cure string
+	title, commands, code, message, cure string
 }
 
 var (
-	shellBlock   = regexp.MustCompile("(?s)```sh\n(.*?)\n```")
-	messageBlock = regexp.MustCompile("(?s)```text\n(.*?)\n```")
-	exitCode     = regexp.MustCompile(`(?i)\bexit code ([0-9]+)\.`)
+	errorSection = regexp.MustCompile(`(?s)^([^\n]+)\n(.+?)\n-- (\d+)\n(.+?)\n--\n(.*)$`)
 	errorRow     = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (?:([0-9]+) \\| )?[^|]*\\|$")
 )
 
-// documentedErrors returns the errors of a file. Each has commands, a message and an exit code.
-func documentedErrors(t *testing.T, file string) []documentedError {
-	var all []documentedError
-	for _, section := range strings.Split(file, "\n## ")[1:] {
-		title, text, _ := strings.Cut(section, "\n")
-		shell := shellBlock.FindAllStringSubmatch(text, -1)
-		message := messageBlock.FindAllStringSubmatch(text, -1)
-		code := exitCode.FindStringSubmatch(text)
-		if len(shell) < 1 || len(shell) > 2 || len(message) != 1 || code == nil {
-			t.Errorf("%q lacks commands, the message or the exit code", title)
-			continue
-		}
-		c := documentedError{title: title, commands: shell[0][1], message: message[0][1]}
-		c.code, _ = strconv.Atoi(code[1])
-		if len(shell) == 2 {
-			c.cure = shell[1][1]
-		}
-		all = append(all, c)
-	}
-	return all
-}
-
-// explained checks that each message has a row on the page with its exit code, and that the message of each row is one of them. A row
-// without a code has one that its section names.
+// explained checks that each message has a row on the page with its exit code, which the section names if the row does not, and that
+// no row has another message.
 func explained(t *testing.T, page string, cases []documentedError) {
 	found := map[string]bool{}
 	for _, section := range strings.Split(page, "\n## ")[1:] {
 		for _, row := range errorRow.FindAllStringSubmatch(section, -1) {
-			words := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(row[1]), "…", ".*"))
-			known := false
+			words, known := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(row[1]), "…", ".*")), false
 			for _, c := range cases {
-				code := strconv.Itoa(c.code)
-				if !words.MatchString(c.message) || row[2] != "" && row[2] != code || row[2] == "" && !regexp.MustCompile(`(?:Exit code|, and) `+code+`\b`).MatchString(section) {
-					continue
+				rightCode := row[2] == c.code || row[2] == "" && regexp.MustCompile(`(Exit code|, and) `+c.code+`\b`).MatchString(section)
+				if rightCode && words.MatchString(c.message) {
+					known, found[c.title] = true, true
 				}
-				known, found[c.title] = true, true
 			}
 			if !known {
 				t.Errorf("no command prints %q with the exit code of the page", row[1])
@@ -124,8 +96,8 @@ func (c documentedError) run(t *testing.T, path string) {
 	few := !testcheck.Long() && !strings.Contains(c.message, "521") && !strings.Contains(c.message, "300 points")
 	linkExamples(t, filepath.Join(dir, "examples"), few)
 	code, stderr := runShell(t, dir, path, c.commands)
-	if code != c.code {
-		t.Errorf("exit code %d, the file says %d", code, c.code)
+	if strconv.Itoa(code) != c.code {
+		t.Errorf("exit code %d, the file says %s", code, c.code)
 	}
 	lines := strings.ReplaceAll(regexp.QuoteMeta(c.message), "…", ".*")
 	if !strings.HasPrefix(c.message, "gpfit: ") || !regexp.MustCompile(`(?m)^`+lines+`$`).MatchString(stderr) {
