@@ -1,4 +1,4 @@
-"""Write two_optima.csv: 20 noisy values of a wave with a slope, for docs/profile.md.
+"""Write two_optima.csv: 20 noisy values of a wave with a slope, for docs/tuning.md.
 
 The likelihood of a GP has two optima there: the wave with little noise, and the slope with
 the wave as noise. The script needs only the standard library:
