@@ -50,24 +50,25 @@ var (
 
 // The kinds. Each comment gives the Go type of the values.
 var (
-	Text    = ValueKind{Name: "text", Go: "*string", split: whole, read: readText}                                                                       // string
-	Column  = ValueKind{Name: "column", Go: "*Word", Columns: true, split: whole, read: readText}                                                        // string
-	Columns = ValueKind{Name: "list of columns", Go: "[]Word", Columns: true, Repeats: true, split: commas, read: readItem}                              // []string
-	Texts   = ValueKind{Name: "text, repeated", Repeats: true, split: whole, read: readItem}                                                             // []string
-	Words   = ValueKind{Name: "list of words", Go: "[]string", Repeats: true, split: commas, read: readItem}                                             // []string
-	File    = ValueKind{Name: "file", split: whole, read: readText}                                                                                      // string
-	Choice  = ValueKind{Name: "word", Go: "*string", split: whole, read: readChoice}                                                                     // string
-	YesNo   = ValueKind{Name: "word", Go: "*Word", split: whole, read: readChoice}                                                                       // string
-	Truth   = ValueKind{Name: "true or false", Go: "*bool", Flag: true, split: whole, read: as(strconv.ParseBool, "must be true or false")}              // bool
-	Whole   = ValueKind{Name: "whole number", Go: "*int", split: whole, read: readWhole}                                                                 // int
-	Wholes  = ValueKind{Name: "list of whole numbers", Repeats: true, split: numbers, read: list[int](readWhole)}                                        // []int
-	Numbers = ValueKind{Name: "list of numbers", Repeats: true, split: numbers, read: list[float64](readNumber)}                                         // []float64
-	Signed  = ValueKind{Name: "list of numbers", Repeats: true, split: numbers, read: list[float64](readSigned)}                                         // []float64
-	Seed    = ValueKind{Name: "whole number", split: whole, read: readSeed}                                                                              // uint64
-	Number  = ValueKind{Name: "number", Go: "*float64", split: whole, read: readNumber}                                                                  // float64
-	Level   = ValueKind{Name: "number, or number with its unit", Go: "*Scalar", split: whole, read: readText}                                            // string
-	Rows    = ValueKind{Name: "number, or last: and a number", Go: "*Scalar", split: whole, read: readText}                                              // string
-	Memory  = ValueKind{Name: "amount of memory", Go: "*Bytes", split: whole, read: as(ParseBytes, "must be an amount of memory such as 4GiB or 500MB")} // int64
+	Text     = ValueKind{Name: "text", Go: "*string", split: whole, read: readText}                                                                       // string
+	Column   = ValueKind{Name: "column", Go: "*Word", Columns: true, split: whole, read: readText}                                                        // string
+	Columns  = ValueKind{Name: "list of columns", Go: "[]Word", Columns: true, Repeats: true, split: commas, read: readItem}                              // []string
+	Texts    = ValueKind{Name: "text, repeated", Repeats: true, split: whole, read: readItem}                                                             // []string
+	Words    = ValueKind{Name: "list of words", Go: "[]string", Repeats: true, split: commas, read: readItem}                                             // []string
+	File     = ValueKind{Name: "file", split: whole, read: readText}                                                                                      // string
+	Choice   = ValueKind{Name: "word", Go: "*string", split: whole, read: readChoice}                                                                     // string
+	YesNo    = ValueKind{Name: "word", Go: "*Word", split: whole, read: readChoice}                                                                       // string
+	Truth    = ValueKind{Name: "true or false", Go: "*bool", Flag: true, split: whole, read: as(strconv.ParseBool, "must be true or false")}              // bool
+	Whole    = ValueKind{Name: "whole number", Go: "*int", split: whole, read: readWhole}                                                                 // int
+	Wholes   = ValueKind{Name: "list of whole numbers", Repeats: true, split: numbers, read: list[int](readWhole)}                                        // []int
+	Numbers  = ValueKind{Name: "list of numbers", Repeats: true, split: numbers, read: list[float64](readNumber)}                                         // []float64
+	Signed   = ValueKind{Name: "list of numbers", Repeats: true, split: numbers, read: list[float64](readSigned)}                                         // []float64
+	Seed     = ValueKind{Name: "whole number", split: whole, read: readSeed}                                                                              // uint64
+	Number   = ValueKind{Name: "number", Go: "*float64", split: whole, read: readNumber}                                                                  // float64
+	Positive = ValueKind{Name: "number", Go: "*float64", split: whole, read: as(from(math.SmallestNonzeroFloat64), "must be a positive number")}          // float64
+	Level    = ValueKind{Name: "number, or number with its unit", Go: "*Scalar", split: whole, read: readText}                                            // string
+	Rows     = ValueKind{Name: "number, or last: and a number", Go: "*Scalar", split: whole, read: readText}                                              // string
+	Memory   = ValueKind{Name: "amount of memory", Go: "*Bytes", split: whole, read: as(ParseBytes, "must be an amount of memory such as 4GiB or 500MB")} // int64
 )
 
 // parsed returns a kind of texts whose values have the type that parse returns.

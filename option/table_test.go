@@ -212,6 +212,8 @@ func TestRange(t *testing.T) {
 		{"noise-floor", "", "option noise-floor: must be none or a positive number"},
 		{"mean-prior", "", "option mean-prior: must be a positive variance in scaled units, or tuned"},
 		{"noise-floor", "0", "option noise-floor 0: must be none or a positive number"},
+		{"tolerance", "-1", "option tolerance -1: must be a positive number"},
+		{"tolerance", "0", "option tolerance 0: must be a positive number"},
 		{"noise-floor", "1e-3:kW", "option noise-floor 1e-3:kW: must be none or a positive number, the variance in scaled units, or a number followed by :original"},
 		{"max-jitter", "nan", "option max-jitter nan: must be a nonnegative number"},
 		{"coarse", "atuo", `option coarse "atuo": must be auto, on, off or check (did you mean "auto"?)`},

@@ -81,9 +81,8 @@ func tuningOptions() Entries {
 			Help: "refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows"},
 		{Name: "max-jitter", Kind: Number, Group: Model, Field: "Fit.MaxJitter", Places: in(models, Spec), Default: "0", Unit: "scaled target²",
 			Help: "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added"},
-		{Name: "tolerance", Kind: Number, Group: Model, Field: "Fit.Tolerance", Places: in(models, Spec), Unset: fmt.Sprint(device.DefaultTolerance), Unit: "nats", NoVariable: true,
-			Help:  "wanted bound of the error of the NLML by option method tree, which gpfit also takes by itself for large tables of few columns; exact methods have no such error",
-			check: positive},
+		{Name: "tolerance", Kind: Positive, Group: Model, Field: "Fit.Tolerance", Places: in(models, Spec), Unset: fmt.Sprint(device.DefaultTolerance), Unit: "nats",
+			Help: "wanted bound of the error of the NLML by option method tree, which gpfit also takes by itself for large tables of few columns; exact methods have no such error"},
 		alone, restarts,
 		{Name: "max-evals", Kind: Whole, Group: Tuning, Field: "Fit.Settings.MaxEvaluations", Places: in(choices, "fit", "profile", "update", Every, Spec), Unset: "1000", Least: 1, Rules: retuned,
 			Help: "largest number of evaluations in each descent"},
@@ -101,14 +100,6 @@ func tuningOptions() Entries {
 		{Name: "checkpoint", Kind: File, Group: Tuning, Field: "Fit.Checkpoint", Places: []string{"fit"}, Placeholder: "FILE",
 			Help: "file that records every evaluation: after a crash or Ctrl-C the same command continues from there and ends with the same bits; gpfit removes the file when the fit ends"},
 	}
-}
-
-// positive refuses 0, which a library takes for the default.
-func positive(value any) error {
-	if value.(float64) == 0 {
-		return errors.New("must be a positive number")
-	}
-	return nil
 }
 
 func posteriorOptions() Entries {

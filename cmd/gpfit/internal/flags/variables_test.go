@@ -18,6 +18,6 @@ func TestCheckVariables(t *testing.T) {
 		}
 	}
 	testcheck.Do(t, checkVariables(fine, nil))
-	err := checkVariables(append(fine, "GPFIT_MAX_EVAL=5", "GPFIT_KERNLE=rbf", "GPFIT_NOTHING_LIKE_IT=1", "GPFIT_MPI_GIRD=2x1", "GPFIT_CUDA_LIBS=x"), nil)
-	testcheck.Fail[*exit.UsageError](t, err, "GPFIT_KERNLE: no option has this variable (did you mean \"GPFIT_KERNEL\"?)\n", "GPFIT_MAX_EVAL: ", "GPFIT_MPI_GIRD: ", "GPFIT_CUDA_LIBS: ", "GPFIT_NOTHING_LIKE_IT: ")
+	err := checkVariables(append(fine, "GPFIT_MAX_EVAL=5", "GPFIT_TOLERENCE=1", "GPFIT_KERNLE=rbf", "GPFIT_NOTHING_LIKE_IT=1", "GPFIT_MPI_GIRD=2x1", "GPFIT_CUDA_LIBS=x"), nil)
+	testcheck.Fail[*exit.UsageError](t, err, "GPFIT_KERNLE: no option has this variable (did you mean \"GPFIT_KERNEL\"?)\n", "GPFIT_MAX_EVAL: ", "GPFIT_TOLERENCE: no option has this variable (did you mean \"GPFIT_TOLERANCE\"?)", "GPFIT_MPI_GIRD: ", "GPFIT_CUDA_LIBS: ", "GPFIT_NOTHING_LIKE_IT: ")
 }
