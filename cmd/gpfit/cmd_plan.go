@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"gpfit"
@@ -38,8 +39,7 @@ type planMethod struct {
 	Chosen bool   `json:"chosen"`
 	// Bound is the wanted bound of the error of the NLML, in nats, of a method that is not exact but has one.
 	Bound float64 `json:"bound,omitempty"`
-	// Bytes is the memory of a fit. Operations and Seconds are the cost of a value with gradient; Seconds is 0 if it is
-	// unknown.
+	// Bytes is the memory of a fit. Operations and Seconds are the cost of a value with gradient; Seconds is 0 if it is unknown.
 	Bytes      int64   `json:"bytes,omitempty"`
 	Operations float64 `json:"operations,omitempty"`
 	Seconds    float64 `json:"seconds,omitempty"`
@@ -88,8 +88,7 @@ func plan(c *cli.Command, opts problem.Options, whole bool) error {
 		if one.Plan.N > 0 {
 			one.Plan = tuning.WholePlan(job, one.Plan, info)
 			took := device.GradientTime(one.Backends[0], w)
-			m.Bytes, m.Operations, m.Seconds = one.Plan.HostBytes()+one.Plan.DeviceBytes(), one.Plan.FlopsGradient, took.Seconds()
-			m.Time = shortly(took)
+			m.Bytes, m.Operations, m.Seconds, m.Time = one.Plan.HostBytes()+one.Plan.DeviceBytes(), one.Plan.FlopsGradient, took.Seconds(), shortly(took)
 			if memory, ok := errors.AsType[*device.MemoryError](device.Room(one.Backends[0], one.Plan)); ok {
 				m.Reason = "too large: " + device.FormatBytes(memory.Free) + " are free"
 			}
@@ -97,9 +96,10 @@ func plan(c *cli.Command, opts problem.Options, whole bool) error {
 		if one.Err != nil {
 			m.Reason = one.Err.Error()
 		}
+		m.Chosen = m.Chosen && m.Reason == ""
 		v.Methods = append(v.Methods, m)
 	}
-	if whole {
+	if whole && (opts.Auto() || slices.ContainsFunc(v.Methods, func(m planMethod) bool { return m.Chosen })) {
 		v.Fit = fit.Expect(job, opened.Backends[0])
 	}
 	var sum time.Duration

@@ -43,8 +43,8 @@ func TestLongSeries(t *testing.T) {
 	write(t, dir, "s.csv", strings.Join(strings.SplitAfterN(table.String(), "\n", 300_002)[:300_001], "")) // dense reads no more than about 370,000
 	for _, method := range []string{"dense", "tiles"} {
 		code, _, stderr := runLine(t, "fit", "s.csv", "--kernel", "rbf", "--device", "cpu", "--method", method)
-		if code != exit.Device {
-			t.Errorf("%d: %s", code, stderr)
+		if out := mustLine(t, "fit", "s.csv", "--kernel", "rbf", "--device", "cpu", "--method", method, "--dry-run"); code != exit.Device || strings.Contains(out, "(chosen)") || !strings.Contains(out, "none is chosen: ") {
+			t.Errorf("%d: %s\n%s", code, stderr, out)
 		}
 		testcheck.Words(t, stderr, "or take a kernel that needs no matrix of a series: matern12", "with matern32 a value with gradient takes",
 			"or take a method that is not exact, but bounds its error (--tolerance): --method tree needs ", "for a value with gradient")
@@ -57,12 +57,10 @@ func TestBoundedChosen(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	var large, small strings.Builder
+	fmt.Fprintln(&large, "a,b,c,d,y")
+	fmt.Fprintln(&small, "a,b,c,d,y")
 	for i := range 6000 {
 		x := math.Mod(float64(i)*0.6180339887, 1)
-		if i == 0 {
-			fmt.Fprintln(&large, "a,b,c,d,y")
-			fmt.Fprintln(&small, "a,b,c,d,y")
-		}
 		row := fmt.Sprintf("%.6f,%.6f,%d,%d,%.6f", x, math.Mod(float64(i)*0.7548776662, 1), i*i%13, i*i%17, math.Sin(6*x))
 		fmt.Fprintln(&large, row)
 		if i < 2000 {
