@@ -126,16 +126,30 @@ const (
 	payingRank = 12
 )
 
-// refuse returns an [*device.UnsupportedError] if the rank of the block of a node is so large that the method does not pay.
-func (e *evaluation) refuse(t *node, rank int) error {
-	side := min(t.mid-t.first, t.end-t.mid)
-	n := e.points.N
-	if side <= smallBlock || 2*rank <= side && (t.depth > 0 || n <= smallTree || payingRank*rank <= n) {
+// refuse returns an [*device.UnsupportedError] if the rank of the block of a node, with pivots of some sizes, is so large that the method does not
+// pay. It says how much larger a tolerance makes it pay, up to 1,000 times.
+func (e *evaluation) refuse(t *node, pivots []float64) error {
+	side, n := min(t.mid-t.first, t.end-t.mid), e.points.N
+	above := func(size float64) (rank int, pays bool) {
+		for _, p := range pivots {
+			if p > size {
+				rank++
+			}
+		}
+		return rank, side <= smallBlock || 2*rank <= side && (t.depth > 0 || n <= smallTree || payingRank*rank <= n)
+	}
+	rank, pays := above(0)
+	if pays {
 		return nil
 	}
-	return &device.UnsupportedError{Method: Name, What: fmt.Sprintf(
-		"a factor of low rank for this kernel and these points: a block of %d×%d has rank %d; the methods dense and tiles are exact, and the option experts divides the points",
-		t.mid-t.first, t.end-t.mid, rank)}
+	what := fmt.Sprintf("a factor of low rank for this kernel and these points: a block of %d×%d has rank %d; the methods dense and tiles are exact, and the option experts divides the points", t.mid-t.first, t.end-t.mid, rank)
+	for times := 10.0; times <= 1000; times *= 10 {
+		if rank, pays := above(times * e.tolerance / 4); pays {
+			what += fmt.Sprintf("; with a tolerance %g times as large (option tolerance) the rank is about %d", times, rank)
+			break
+		}
+	}
+	return &device.UnsupportedError{Method: Name, What: what}
 }
 
 // noiseOf returns the noise variance of a place in the order.

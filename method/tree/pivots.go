@@ -24,7 +24,8 @@ type block struct {
 	inA, inB         []bool
 	// nearA and nearB are the points in the order of their distance from the other side.
 	nearA, nearB []int
-	i, j         []int // the pivots
+	i, j         []int     // the pivots
+	sizes        []float64 // their absolute values
 }
 
 // choosePivots chooses the pivots of a block.
@@ -47,7 +48,7 @@ func (e *evaluation) choosePivots(t *node, threads int) error {
 	for k := range b.i {
 		t.rows, t.columns = append(t.rows, b.a.at[b.i[k]]), append(t.columns, b.b.at[b.j[k]])
 	}
-	return e.refuse(t, len(t.rows))
+	return e.refuse(t, b.sizes)
 }
 
 // whole reports whether all rows and columns are in the sample.
@@ -89,7 +90,7 @@ func (b *block) settle(size int) error {
 		if b.whole() {
 			return nil
 		}
-		if err := b.refuse(b.node, len(b.i)); err != nil {
+		if err := b.refuse(b.node, b.sizes); err != nil {
 			return err
 		}
 		if 5*len(b.i) > 2*min(len(b.sampleA), len(b.sampleB)) {
@@ -123,7 +124,7 @@ func (b *block) eliminate() {
 			e.Row(row(left, i), x, i, y, 0, y.N)
 		}
 	})
-	b.i, b.j = make([]int, 0, 16), make([]int, 0, 16)
+	b.i, b.j, b.sizes = make([]int, 0, 16), make([]int, 0, 16), nil
 	usedRow, usedColumn := make([]bool, x.N), make([]bool, y.N)
 	for r := 0; len(b.i) < min(x.N, y.N); {
 		i, j := rook(left, r)
@@ -135,6 +136,7 @@ func (b *block) eliminate() {
 		b.i, b.j = append(b.i, b.sampleA[i]), append(b.j, b.sampleB[j])
 		usedRow[i], usedColumn[j] = true, true
 		pivots, p := row(left, i), left.Data[i*left.Stride+j]
+		b.sizes = append(b.sizes, math.Abs(p))
 		most, at := 0.0, 0
 		for k := range x.N {
 			if usedRow[k] {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"gpfit/device"
@@ -189,4 +191,20 @@ func TestMapsOfAllSizes(t *testing.T) {
 		prog := testcheck.Get(kernel.CompileText("matern32", 2))(t)
 		testcheck.Do(t, w.Form(t.Context(), prog, []float64{0.2, 1}, []float64{0.01}), w.Close())
 	}
+}
+
+// TestRefused checks that the refusal of blocks of large ranks names a tolerance with which the method is not refused.
+func TestRefused(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 2))
+	p := &methodtest.Instance{X: place(rng, "uniform", 1500, 3), Prog: kerneltest.Program(t, "matern52", 3)}
+	form := func(tolerance float64) error {
+		return workspaceOf(t, open(t, tolerance), p.X, usualSizes).Form(t.Context(), p.Prog, []float64{0.4, 1}, []float64{0.01})
+	}
+	_, rest, found := strings.Cut(testcheck.Fail[*device.UnsupportedError](t, form(1e-3), "has rank").Error(), "with a tolerance ")
+	times, _, _ := strings.Cut(rest, " ")
+	factor, _ := strconv.ParseFloat(times, 64)
+	if t.Log(rest); !found {
+		t.Fatal("no tolerance")
+	}
+	testcheck.Do(t, form(factor*1e-3))
 }
