@@ -22,7 +22,7 @@ const (
 	priorShare = 0.99
 )
 
-// outside finds rows far from the training rows. A row is far if a column is outside of its range by more than the
+// outside finds rows far from the training rows. A row is far if a column, or its transform, is outside of its range by more than the
 // width of the range, or by less if the mean function extrapolates it and the covariance knows nothing there.
 type outside struct {
 	model   *gp.Model
@@ -69,7 +69,7 @@ func (o *outside) add(in dataset.Rows, parts []columns.TargetColumns, number fun
 		worst, farthest := -1, 0.0
 		for k := range o.columns {
 			c := &o.columns[k]
-			if far := widths(c, x[c.First]); far > farthest && (far > 1 || p != nil && o.extrapolates(c, x, p, i)) {
+			if far := o.widths(c, x[c.First]); far > farthest && (far > 1 || p != nil && o.extrapolates(c, x, p, i)) {
 				worst, farthest = k, far
 			}
 		}
@@ -96,16 +96,20 @@ func (o *outside) add(in dataset.Rows, parts []columns.TargetColumns, number fun
 	}
 }
 
-// widths returns how far a value is outside of the range of a column, in widths of the range.
-func widths(c *effect.Variable, v float64) float64 {
-	switch far := max(c.Low-v, v-c.High); {
-	case far <= 0:
+// widths returns how far a value is outside of the range of a column, in widths of the range, or of the range of its transform where that is more.
+func (o *outside) widths(c *effect.Variable, v float64) float64 {
+	far := max(0, c.Low-v, v-c.High)
+	if far == 0 {
 		return 0
-	case c.High == c.Low:
-		return math.Inf(1)
-	default:
-		return far / (c.High - c.Low)
 	}
+	far /= c.High - c.Low
+	if all := o.model.Scaling.XTransforms; all != nil {
+		if t := all[slices.Index(o.model.Columns, c.First)]; t != nil {
+			low, high := t.Forward(c.Low), t.Forward(c.High)
+			far = max(far, max(low-t.Forward(v), t.Forward(v)-high)/(high-low))
+		}
+	}
+	return far
 }
 
 // extrapolates says whether the mean function goes on in a column, and the function is as uncertain as the prior at row i.

@@ -49,7 +49,7 @@ func TestOutside(t *testing.T) {
 	}
 	_, _, messages = runLine(t, "predict", filepath.Join(dir, "linear.gpfit"), news, "--missing", "blank", "--out", filepath.Join(dir, "q.csv"))
 	testcheck.Words(t, messages, "5 rows are far outside of the training rows, or where only the mean function goes on: row 2 (from 1) with x = 12, seen 0 to 9.75, ")
-	if far := widths(&effect.Variable{Low: 5, High: 5}, 6); !math.IsInf(far, 1) {
+	if far := (&outside{model: new(gp.Model)}).widths(&effect.Variable{Low: 5, High: 5}, 6); !math.IsInf(far, 1) {
 		t.Errorf("%v widths outside of a constant column", far)
 	}
 }

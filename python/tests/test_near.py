@@ -314,3 +314,4 @@ def test_transforms_of_columns(posterior):
     assert model.near().plain.columns
     compare(model, rows(columns))
     compare(model, rows(columns), gradient=True, posterior_draws=0)
+    compare(model, {"c0": np.array([-1.0]), "c1": np.array([1.0])}, near=False)  # far outside of the transform's range

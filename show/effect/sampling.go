@@ -93,7 +93,7 @@ func (c *Variable) Sample(m *gp.Model, least int, means Means) (*Sampling, error
 		return Plain(c.Values(least), c.Categories != nil), nil
 	}
 	s := &sampler{Variable: c, means: means, rng: rand.New(rand.NewPCG(1, 2)), seasons: c.Seasons(m), step: c.Step(m)}
-	s.seasons = slices.DeleteFunc(c.Seasons(m), func(p float64) bool { // half of one with a harmonic
+	s.seasons = slices.DeleteFunc(slices.Clone(s.seasons), func(p float64) bool { // half of one with a harmonic
 		return slices.ContainsFunc(s.seasons, func(q float64) bool { return math.Abs(q-2*p) < 1e-6*p })
 	})
 	n := float64(m.N())

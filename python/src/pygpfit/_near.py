@@ -99,7 +99,7 @@ class Near:
         predictor = self.plain if plain else self.mixed
         v = rows[:, self.where]
         far = np.maximum(self.low - v, v - self.high)
-        if not far.max(initial=0) <= 0 and (not np.all(far <= self.width)):
+        if not far.max(initial=0) <= 0 and (predictor.columns or not np.all(far <= self.width)):
             return None
         if np.abs(rows[:, predictor.latitudes]).max(initial=0) > 90:
             return None
