@@ -103,7 +103,7 @@ func main() {
 		*text, *columns, *rows, *noise, *threads, values, own.value, own.valueCPU, own.whole, own.wholeCPU, own.flops/1e9, own.flops/1e9/own.wholeCPU,
 		own.bytes/1e6, float64(plan.HostBytes())/1e6, peak()/1e6, own.bound.Rank, own.bound.Tolerance, own.bound.LogDet, own.bound.Fit)
 	if own.verified.Rows > 0 {
-		fmt.Printf("  verified %d rows in %.1f s: miss %.2g of √n·tol, correction %.2g, rest %.2g\n", own.verified.Rows, own.verifying, own.verified.Miss, own.verified.Correction, own.verified.Rest)
+		fmt.Printf("  verified %d rows in %.1f s: miss %.2g of √n·tol, correction %.2g, bounds %.2g and %.2g nats\n", own.verified.Rows, own.verifying, own.verified.Miss, own.verified.Correction, own.verified.LogDet, own.verified.Rest)
 	}
 	if *dense {
 		want := run(device.Dense{}.On(host), x, y, prog, values)
@@ -112,6 +112,10 @@ func main() {
 			worst, largest = max(worst, math.Abs(own.grad[i]-v)), max(largest, math.Abs(v))
 		}
 		fmt.Printf("  dense: %.1f s (CPU %.1f); value off by %.2g, gradient by %.2g of %.3g\n", want.whole, want.wholeCPU, own.nlml-want.nlml, worst, largest)
+		if own.verified.Rows == *rows {
+			off, bound := math.Abs(own.nlml+own.verified.Correction[0]-want.nlml), own.verified.LogDet+own.verified.Rest[0]
+			fmt.Printf("  corrected value off by %.3g, bound %.3g: within %v\n", off, bound, off <= bound)
+		}
 	}
 }
 

@@ -86,8 +86,8 @@ func TestDense(t *testing.T) {
 
 // TestJumps takes the sizes at which another solver jumped from 0 to 23 nats.
 func TestJumps(t *testing.T) {
-	for n := 199; n <= 264; n += 13 {
-		p := narrow(t, "rbf", n, []float64{0.5, 1}, 1e-4, 10)
+	for n := 199; n <= 264; n++ {
+		p := narrow(t, "rbf", n, []float64{0.5, 1}, []float64{1e-4, 1e-3, 1e-2, 1e-1}[n%4], 10)
 		got := testcheck.Get(likelihood(t, workspaceOf(t, open(t, 1e-3), p.X, small), p))(t)
 		want := testcheck.Get(exact(t, p))(t)
 		if value, _ := differences(got, want); !(value <= got.bound.LogDet+got.bound.Fit) {
