@@ -32,7 +32,7 @@ func (f *Family) withDistance(name string, more []Parameter, squared func(p *Pai
 	out.Name, out.of, out.Parameters = name, f, append(slices.Clone(f.Parameters), more...)
 	out.Function = func(p *Pair) *Node {
 		if len(p.dims) != 2 {
-			p.Fail("kernel: %s distances are between points of two columns, not %d: choose two with dims=[a, b]", name, len(p.dims))
+			p.Fail("%s distances are between points of two columns, not %d: choose two with dims=[a, b]", name, len(p.dims))
 			return p.Number(0)
 		}
 		own := *p
@@ -42,13 +42,18 @@ func (f *Family) withDistance(name string, more []Parameter, squared func(p *Pai
 	return &out
 }
 
-// distance gives a leaf other distances.
-func (l *Leaf) distance(name string) {
-	if name == rotatedName {
+// distance gives a leaf other distances, or calls fail if it has some already. With rotated ones each column has a lengthscale anyway.
+func (l *Leaf) distance(name string, fail func() error) error {
+	switch has := l.Family.otherDistance(); {
+	case name == "ard" && has == rotatedName:
+	case has != "" || name == sphereName && l.ARD:
+		return fail()
+	case name == rotatedName:
 		l.Family, l.ARD = l.Family.withDistance(name, []Parameter{tilt}, (*Pair).rotatedDistance), true
-		return
+	default:
+		l.Family = l.Family.withDistance(name, nil, (*Pair).chord)
 	}
-	l.Family = l.Family.withDistance(name, nil, (*Pair).chord)
+	return nil
 }
 
 // rotatedDistance is the geometric anisotropy of kriging (Chilès & Delfiner, Geostatistics, 2012, section 2.5.2): with

@@ -39,7 +39,7 @@ func (p *Pair) Parameter(name string) *Node {
 	q := p.placed[name]
 	switch {
 	case q == nil || q.Vector:
-		p.Fail("kernel: %s has no parameter %q that is one number", p.family, name)
+		p.Fail("%s has no parameter %q that is one number", p.family, name)
 		return p.Number(1)
 	case q.Size == 0:
 		return p.Number(0)
@@ -71,7 +71,7 @@ func (p *Pair) InnerProduct(lengthscale string) *Node {
 func (p *Pair) SineSquares(lengthscale, period string) *Node {
 	q := p.placed[period]
 	if q == nil {
-		p.Fail("kernel: %s has no parameter %q", p.family, period)
+		p.Fail("%s has no parameter %q", p.family, period)
 		return p.Number(0)
 	}
 	return p.scaled(Feature{Kind: SinSquares, Period: q.Offset, Periods: q.Size}, lengthscale, 2)
@@ -82,7 +82,7 @@ func (p *Pair) SineSquares(lengthscale, period string) *Node {
 // differences of several columns can be 0 between points that differ. See [Pair.Differences].
 func (p *Pair) Difference(period string) *Node {
 	if period == "" && len(p.dims) != 1 {
-		p.Fail("kernel: %s takes the difference of %d columns as one number: take Differences, one of each column, or Distance, or choose one column with dims=", p.family, len(p.dims))
+		p.Fail("%s takes the difference of %d columns as one number: take Differences, one of each column, or Distance, or choose one column with dims=", p.family, len(p.dims))
 		return p.Number(0)
 	}
 	return p.sumOfDifferences(period)
@@ -124,7 +124,7 @@ func (p *Pair) scaled(f Feature, name string, power int) *Node {
 	q, declared := p.placed[name]
 	switch {
 	case name != "" && !declared:
-		p.Fail("kernel: %s has no parameter %q", p.family, name)
+		p.Fail("%s has no parameter %q", p.family, name)
 	case q != nil && q.Vector:
 		f.Param = q.Offset
 	}

@@ -150,13 +150,8 @@ func (p *textParser) argument(leaf *Leaf) (err error) {
 	switch {
 	case number != nil && (name == number.name || name != "" && !textform.IsName(name)):
 		return p.number(leaf, number, start, name)
-	case (name == rotatedName || name == sphereName && !leaf.ARD) && leaf.Family.takesDistances():
-		leaf.distance(name)
-		return nil
-	case name == "ard" && leaf.Family.otherDistance() == rotatedName: // each column has a lengthscale anyway
-		return nil
-	case (name == "ard" || name == sphereName) && (leaf.Family.otherDistance() == sphereName || leaf.ARD && name == sphereName):
-		return p.Fail(start, "places on a sphere have one lengthscale: take either ard or sphere")
+	case (name == "ard" || name == rotatedName || name == sphereName) && (leaf.Family.otherDistance() != "" || name != "ard" && leaf.Family.takesDistances()):
+		return leaf.distance(name, func() error { return p.Fail(start, "distances are of one kind: take one of ard, rotated and sphere") })
 	case name == "ard":
 		if leaf.ARD {
 			return p.Fail(start, "argument \"ard\" is given twice")

@@ -106,7 +106,7 @@ func (g *inputs) input(name string, in input) *Node {
 // keep returns a result of a Gorgonia call and keeps its error.
 func (g *inputs) keep(n *Node, err error) *Node {
 	if err != nil {
-		g.Fail("kernel: %w", err)
+		g.Fail("%w", err)
 		return g.Number(0)
 	}
 	return n
