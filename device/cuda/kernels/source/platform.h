@@ -21,6 +21,9 @@ DEVICE i64 blocks() { return (unsigned)__nvvm_read_ptx_sreg_nctaid_x(); }
 // All threads of the block wait for one another.
 DEVICE void barrier() { __syncthreads(); }
 
+// The loads before it come before the operations after it.
+DEVICE void loaded() { asm volatile("" ::: "memory"); }
+
 DEVICE i64 least(i64 a, i64 b) { return a < b ? a : b; }
 DEVICE i64 tilesOf(i64 n, i64 size) { return (n + size - 1) / size; }
 
