@@ -3,16 +3,11 @@ package gpfit
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
-	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
-	"gpfit/hyperopt"
-	"gpfit/hyperopt/descent"
 	"gpfit/kernel"
 )
 
@@ -168,12 +163,10 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 	if _, err := problem.FindMethod(d.Method, Methods(), opts); err != nil {
 		return nil, err
 	}
-	events, follow := following(events)
 	job, err := fit.Prepare(data, opts, events)
 	if err != nil {
 		return nil, err
 	}
-	follow(job)
 	d.Parts = max(d.Parts, tuning.Parts(job))
 	opened, err := d.Open(ctx, tuning.Workload(job))
 	if err != nil {
@@ -223,36 +216,6 @@ func (d Devices) Condition(ctx context.Context, m *gp.Model) (*Model, error) {
 		return nil, err
 	}
 	return loaded(m, posterior, opened), nil
-}
-
-// following returns events that call OnFit with OnProgress and OnIteration, and a function that takes
-// the expected stages from the job.
-func following(e problem.Events) (events problem.Events, follow func(j *tuning.Job)) {
-	if e.OnFit == nil {
-		return e, func(*tuning.Job) {}
-	}
-	var mu sync.Mutex
-	var f hyperopt.Follower
-	progress, iteration := e.OnProgress, e.OnIteration
-	e.OnProgress = func(p device.Progress) {
-		if progress != nil {
-			progress(p)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		f.Advance(p)
-		e.OnFit(f.Progress(time.Now()))
-	}
-	e.OnIteration = func(it descent.Iteration) {
-		if iteration != nil {
-			iteration(it)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		f.Accept(it, time.Now())
-		e.OnFit(f.Progress(time.Now()))
-	}
-	return e, func(j *tuning.Job) { f.Stages = j.Expected() }
 }
 
 // flatten copies rows with the given number of columns to one row-major slice. It

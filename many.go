@@ -148,12 +148,7 @@ func (m *manyFits) prepare(i int) (*tuning.Job, error) {
 	if events.Fallback == nil {
 		events.Fallback = m.OpenFallback()
 	}
-	events, follow := following(events)
-	job, err := fit.Prepare(m.tasks[i].Data, m.tasks[i].Options, events)
-	if err == nil {
-		follow(job)
-	}
-	return job, err
+	return fit.Prepare(m.tasks[i].Data, m.tasks[i].Options, events)
 }
 
 // fit fits a task on a backend of the pool.

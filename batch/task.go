@@ -20,7 +20,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
-	"gpfit/hyperopt/descent"
+	"gpfit/hyperopt"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 )
@@ -210,8 +210,8 @@ func (r *runner) ready(t *task) (*tuning.Job, error) {
 func (r *runner) events(t *task) problem.Events {
 	events := problem.Events{}
 	if t.job.Each == nil || len(t.job.Each.Labels) == 1 {
-		events.OnIteration = func(it descent.Iteration) {
-			status := fmt.Sprintf("start %d, iteration %d, NLML %.4f", it.Start, it.Iteration, it.Best)
+		events.OnFit = func(p hyperopt.FitProgress) {
+			status := fmt.Sprintf("%.0f %%, best NLML %.4f", 100*p.Share, p.Best)
 			t.status.Store(&status)
 		}
 	}

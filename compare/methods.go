@@ -16,7 +16,6 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/tuning"
 	"gpfit/gp"
-	"gpfit/hyperopt"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
@@ -103,8 +102,6 @@ type entrant struct {
 	kernel int
 	// fit learns from the training rows of data, which scaled holds, too.
 	fit func(ctx context.Context, data problem.Data, scaled *problem.ScaledRows) (*fitted, error)
-	// stages describes the fit for the progress; nil without stages.
-	stages func(data problem.Data) []hyperopt.Expectation
 }
 
 // fitted is a fitted method. It predicts m rows with all features, in original units.
@@ -218,16 +215,7 @@ func newProcess(text string, o problem.Options, events problem.Events, data prob
 	if _, err := p.prepare(data); err != nil {
 		return entrant{}, fmt.Errorf("kernel %s: %w", label, err)
 	}
-	return entrant{name: processName + " " + label, option: "kernel", fit: p.fit, stages: p.stages}, nil
-}
-
-// stages describes the fit for the progress; nil if it cannot begin.
-func (p process) stages(data problem.Data) []hyperopt.Expectation {
-	job, err := p.prepare(data)
-	if err != nil {
-		return nil // the fit says why
-	}
-	return job.Expected()
+	return entrant{name: processName + " " + label, option: "kernel", fit: p.fit}, nil
 }
 
 func (p process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledRows) (*fitted, error) {

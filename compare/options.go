@@ -8,7 +8,6 @@ import (
 	"gpfit/compare/companion"
 	"gpfit/fit"
 	"gpfit/fit/problem"
-	"gpfit/hyperopt"
 )
 
 // RankBy names the score that ranks the methods; less is better.
@@ -83,8 +82,6 @@ type Step struct {
 	Done, Total int
 	// Left is about how much time is left, 0 if that is not known yet.
 	Left time.Duration
-	// Stages describes the fit of a Gaussian process; nil for other methods.
-	Stages []hyperopt.Expectation
 }
 
 func optionError(name, value, format string, args ...any) error {

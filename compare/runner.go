@@ -242,9 +242,6 @@ func (r *runner) tell(i, k, m int, data problem.Data) {
 	}
 	s := Step{Method: r.entrants[i].name, Fold: k + 1, Folds: len(r.folds), Rows: data.N - len(r.folds[k].test), Done: r.finished, Total: r.total()}
 	s.Left = r.left(i, k, m)
-	if stages := r.entrants[i].stages; stages != nil && s.Left == 0 {
-		s.Stages = stages(data)
-	}
 	r.opts.OnStep(s)
 }
 

@@ -312,7 +312,10 @@ var closingSteps = []closingStep{
 	}},
 	{"relevances of the columns", func(c *closing) bool { return c.w.Job.D() > 1 }, (*closing).addRelevance},
 	{"", nil, (*closing).explain},
-	{"draws of the posterior", func(c *closing) bool { return c.w.Job.Options.Posterior != "" }, (*closing).drawPosterior},
+	{"draws of the posterior", func(c *closing) bool { return c.w.Job.Options.Posterior != "" }, func(c *closing, ctx context.Context) error {
+		c.w.Job.Meter.Step(2)
+		return c.drawPosterior(ctx)
+	}},
 	{"", nil, (*closing).scoreHeldOut},
 }
 
@@ -344,6 +347,9 @@ func (c *closing) complete(ctx context.Context, out *Outcome) (err error) {
 	if c.left != nil {
 		out.Report.Warnings = append(out.Report.Warnings, fmt.Sprintf("interrupted: the report lacks %s", problem.Listed(c.left)))
 	}
+	if c.cancelled == nil {
+		c.w.Job.Meter.End(out.Report.Objective)
+	}
 	return out.Report.CheckFinite()
 }
 
@@ -366,7 +372,7 @@ func (c *closing) testBounds(ctx context.Context) (err error) {
 
 // restore makes the workspace hold the factor of the result again if steps evaluated other points.
 func (c *closing) restore(ctx context.Context) error {
-	c.s.Workspace.OnProgress(nil)
+	c.s.Listen(nil)
 	if c.formed && c.ev.Counts() == c.settled && c.bounds.spent == (descent.Evaluations{}) {
 		return nil
 	}

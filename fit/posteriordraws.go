@@ -138,7 +138,7 @@ func (p *posterior) hmc(ctx context.Context, b device.Backend, s *tuning.Placeme
 		if err != nil {
 			return nil, nil, err
 		}
-		s.Workspace.OnProgress(nil)
+		s.Listen(nil)
 		s.Crew = &sharing
 		return chain{p.oracle(s, fmt.Sprintf("chain-%d", c))}, s.Close, nil
 	})

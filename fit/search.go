@@ -59,6 +59,7 @@ func tune(ctx, late context.Context, w *tuning.Workplace, log *journal.Journal) 
 	}
 	var out *Outcome
 	if err == nil {
+		w.Job.Meter.Step(1)
 		out, err = c.settle(ctx)
 	}
 	if err != nil {

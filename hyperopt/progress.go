@@ -2,137 +2,143 @@ package hyperopt
 
 import (
 	"math"
+	"sync"
 	"time"
 
-	"gpfit/device"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/pace"
 )
 
-// FitProgress is how far a fit is.
+// FitProgress is how far a whole fit is.
 type FitProgress struct {
-	// Evaluation is the number of the value under way in the present stage, from 1. Expected is about how
-	// many values the stage takes, 0 if that is not known.
-	Evaluation, Expected int
-	// Part is the share of this value that is done, as far as long evaluations report it.
-	Part float64
-	// Share is the share of the values of all stages that is done, out of about Values, both 0 if that is not known. It does
-	// not fall.
-	Share  float64
-	Values int
+	// Share is the share of the expected work that is done. It does not fall, and is 1 at the end.
+	Share float64
 	// Left is about how much time the fit takes from now on, 0 if that is not known yet.
 	Left time.Duration
+	// Evaluations counts the values so far. Best is the lowest over all rows, +Inf before the first; at the end it is the
+	// value of the result.
+	Evaluations int
+	Best        float64
 	// Iteration is the latest iteration, if one has Begun.
 	Iteration descent.Iteration
 	Begun     bool
 }
 
-// Follower follows a fit of the given stages by its iterations and the progress of its evaluations. The
-// zero value follows a fit whose stages are unknown.
-type Follower struct {
-	Stages []Expectation
-	// it is the latest iteration.
-	it    descent.Iteration
-	begun bool // the first iteration is done
-	// done counts the values of the stage. part is the share of the value under way, and
-	// under is its last report, if any.
-	done  int
-	part  float64
-	under device.Progress
-	// since is when the stage began, after its first values.
-	since time.Time
-	first int
-	// before is the time of a value in the stage before, over beforeRows rows; 0 if that is not known.
-	before     float64
-	beforeRows int
-	share      pace.Share
+// Meter measures how far a fit is, by the work that its steps are expected to take. A nil Meter measures nothing.
+type Meter struct {
+	mu    sync.Mutex
+	tell  func(FitProgress)
+	told  time.Time
+	began time.Time
+	// steps are the expected work of the steps of the fit, in seconds by the plan. The first at of them have ended, and
+	// done is the work of the next.
+	steps []float64
+	at    int
+	done  float64
+	all   float64   // work of all steps so far
+	last  time.Time // of the latest work
+	rate  pace.Rate // of work, the latest most
+	share pace.Share
+	rows  int
+	p     FitProgress
 }
 
-// Progress returns how far the fit is.
-func (f *Follower) Progress(now time.Time) FitProgress {
-	p := FitProgress{Evaluation: f.done + 1, Part: f.part, Left: f.left(now), Iteration: f.it, Begun: f.begun}
-	if earlier, values, later := f.expected(); len(f.Stages) > 0 {
-		p.Expected, p.Values = values, valuesOf(earlier)+values+valuesOf(later)
-		p.Share = f.share.Of(float64(valuesOf(earlier)+f.done)+f.part, float64(p.Values))
+// tellEvery is the shortest time between two reports of a meter, apart from the last one.
+const tellEvery = 10 * time.Millisecond
+
+// NewMeter returns a meter that tells how far a fit is; nil if tell is nil. Calls of tell do not overlap.
+func NewMeter(tell func(FitProgress)) *Meter {
+	if tell == nil {
+		return nil
 	}
-	return p
+	return &Meter{tell: tell, p: FitProgress{Best: math.Inf(1)}}
 }
 
-func share(p device.Progress) float64 { return min(1, p.Done/max(p.Total, 1)) }
-
-// Accept takes over an iteration.
-func (f *Follower) Accept(it descent.Iteration, now time.Time) {
-	if !f.begun || it.Rows != f.it.Rows || it.Total.Value < f.it.Total.Value {
-		if done := f.done - f.first; f.begun && done > 0 && f.it.Rows > 0 && f.it.Rows < it.Rows {
-			f.before, f.beforeRows = now.Sub(f.since).Seconds()/float64(done), f.it.Rows
-		}
-		f.since, f.first = now, it.Total.Value
-	}
-	f.begun, f.it = true, it
-	f.done, f.part, f.under = it.Total.Value, 0, device.Progress{}
-}
-
-// Advance takes over the progress of an evaluation: a third of its operations are in the
-// factorization, and two thirds in the gradient.
-func (f *Follower) Advance(p device.Progress) {
-	switch p.Stage {
-	case "factor":
-		if f.under.Stage == "gradient" || f.under.Stage != "" && p.Done <= f.under.Done {
-			f.done++ // a value after which no iteration was accepted
-		}
-		f.part = share(p) / 3
-	case "gradient":
-		f.part = 1.0/3 + share(p)*2/3
-	default:
+// change calls f while the fit runs, and tells.
+func (m *Meter) change(f func()) {
+	if m == nil {
 		return
 	}
-	f.under = p
-}
-
-// valuesOf returns about how many values some stages take.
-func valuesOf(stages []Expectation) (sum int) {
-	for _, s := range stages {
-		sum += s.Values
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.at < len(m.steps) {
+		f()
+		m.report()
 	}
-	return sum
 }
 
-// expected returns about how many values the stage takes, and the stages before and after it.
-func (f *Follower) expected() (earlier []Expectation, values int, later []Expectation) {
-	for i, s := range f.Stages {
-		// An iteration has 0 rows if it has all of them. Halves may lack a row.
-		here := !f.begun || f.it.Rows > 0 && s.Rows >= f.it.Rows
-		if here || i == len(f.Stages)-1 {
-			earlier, values, later = f.Stages[:i], s.Values, f.Stages[i+1:]
-			break
+// Begin begins a fit of a number of rows, whose steps are expected to take so much work. Only the first call counts.
+func (m *Meter) Begin(rows int, steps ...float64) {
+	if m != nil && m.steps == nil {
+		m.rows, m.steps, m.began, m.last = rows, steps, time.Now(), time.Now()
+	}
+}
+
+// Worked adds work.
+func (m *Meter) Worked(seconds float64) {
+	m.change(func() {
+		now := time.Now()
+		if m.all += seconds; m.all > 0 {
+			m.rate.Fade(1 - seconds/m.all)
+		}
+		m.rate.Add(seconds, now.Sub(m.last).Seconds())
+		m.done, m.last = m.done+seconds, now
+	})
+}
+
+// Valued takes over a value over a number of rows.
+func (m *Meter) Valued(f float64, rows int) {
+	m.change(func() {
+		if m.p.Evaluations++; rows == m.rows && f < m.p.Best {
+			m.p.Best = f
+		}
+	})
+}
+
+// Iterated takes over an iteration.
+func (m *Meter) Iterated(it descent.Iteration) {
+	m.change(func() { m.p.Iteration, m.p.Begun = it, true })
+}
+
+// Step begins the step of this number, from 0.
+func (m *Meter) Step(number int) { m.change(func() { m.at, m.done = max(m.at, number), 0 }) }
+
+// End ends the fit with the value of the result.
+func (m *Meter) End(f float64) {
+	m.change(func() {
+		m.at, m.p.Best, m.told = len(m.steps), f, time.Time{}
+	})
+}
+
+// usual is the share of a step up to which it takes the expected work.
+const usual = 0.8
+
+// report tells how far the fit is, from time to time.
+func (m *Meter) report() {
+	now := time.Now()
+	if now.Sub(m.told) < tellEvery {
+		return
+	}
+	var before, total, left float64
+	for i, work := range m.steps {
+		switch total += work; {
+		case i < m.at:
+			before += work
+		case i == m.at && m.done < usual*work:
+			before, left = before+m.done, work-m.done
+		case i == m.at: // a step that takes more than usual is near its end, but nobody knows
+			x := m.done / max(work, 1e-9)
+			before, left = before+work*(1-(1-usual)*math.Exp((usual-x)/(1-usual))), max(work-m.done, m.done/8)
+		default:
+			left += work
 		}
 	}
-	// A stage that takes more values than usual is near its end, but nobody knows.
-	return earlier, max(values, f.done+max(1, f.done/8)), later
-}
-
-// left returns about how much time is left, or 0 if that is not known yet.
-func (f *Follower) left(now time.Time) time.Duration {
-	done := float64(f.done-f.first) + f.part
-	if !f.begun || len(f.Stages) == 0 || done < 0.2 || now.Sub(f.since) < time.Second {
-		return 0
+	m.p.Share, m.p.Left = m.share.Of(before, total), 0
+	if m.at == len(m.steps) {
+		m.p.Share = 1
+	} else if now.Sub(m.began) > time.Second {
+		m.p.Left = time.Duration(m.rate.Seconds(left) * float64(time.Second))
 	}
-	var rate pace.Rate
-	rate.Add(done, now.Sub(f.since).Seconds())
-	_, values, later := f.expected()
-	each, seconds := rate.Seconds(1), rate.Seconds(max(0, float64(values-f.done)-f.part))
-	power := f.power(each)
-	for _, s := range later {
-		seconds += each * math.Pow(float64(s.Rows)/float64(f.it.Rows), power) * float64(s.Values)
-	}
-	return time.Duration(seconds * float64(time.Second))
-}
-
-// power returns the power of the number of rows by which the time of a value grows: 3, as with a matrix of all rows, or
-// less if this stage and the one before show that the method takes less.
-func (f *Follower) power(each float64) float64 {
-	if f.before == 0 || f.it.Rows <= f.beforeRows {
-		return 3
-	}
-	return min(3, max(1, math.Log(each/f.before)/math.Log(float64(f.it.Rows)/float64(f.beforeRows))))
+	m.told = now
+	m.tell(m.p)
 }

@@ -18,8 +18,6 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/columns"
 	"gpfit/fit/problem"
-	"gpfit/hyperopt/descent"
-	"gpfit/internal/textform"
 	"gpfit/show/plotting"
 	"gpfit/table/feature"
 )
@@ -28,32 +26,17 @@ import (
 func compareOptions(c *cli.Command) compare.Options {
 	o := c.Compare
 	o.Events, o.Curves = c.Events(), c.Plot.Path != ""
-	var stages bool
-	var step string
 	o.OnStep = func(s compare.Step) {
-		step = s.Method
+		step := s.Method
 		if s.Folds > 1 {
 			step = fmt.Sprintf("fold %d of %d, %s", s.Fold, s.Folds, step)
 		}
+		text := step
 		if s.Left > 0 {
-			step += "; about " + messages.Roughly(s.Left) + " left"
+			text += "; about " + messages.Roughly(s.Left) + " left"
 		}
-		step += fmt.Sprintf("; %d rows", s.Rows)
-		c.Msg.Step("%s", step)
-		if stages = s.Stages != nil; stages {
-			then := ""
-			if more := s.Total - s.Done - 1; more > 0 {
-				then = textform.Counted(more, "more fit")
-			}
-			c.Msg.Expect(s.Stages, then)
-		}
-	}
-	o.Events.OnIteration = func(it descent.Iteration) {
-		if stages {
-			c.Msg.Iteration(it)
-		} else {
-			c.Msg.Status("%s; evaluation %d", step, it.Total.Value)
-		}
+		c.Msg.Share(false, 100*s.Done/s.Total, 100, s.Left, fmt.Sprintf("%s; %d rows", text, s.Rows))
+		c.Msg.Within(float64(s.Done)/float64(s.Total), float64(s.Done+1)/float64(s.Total), step)
 	}
 	return o
 }

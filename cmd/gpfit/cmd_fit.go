@@ -105,9 +105,7 @@ func runFit(c *cli.Command) error {
 		return withCommand(c, path, err)
 	}
 	defer job.Close()
-	if stages := job.Expected(); stages != nil {
-		c.Msg.Expect(stages, afterTuning(c))
-	}
+	c.Msg.Within(0, c.BeforeFolds(), "")
 	outcome, err := fit.Tune(c.Ctx, job.Job, job.Backends...)
 	if outcome == nil {
 		return err
@@ -132,18 +130,6 @@ func runFit(c *cli.Command) error {
 	}
 	c.Msg.Clear()
 	return finishFit(c, job, outcome, err)
-}
-
-// afterTuning names what a fit does after its tuning and may take as long.
-func afterTuning(c *cli.Command) string {
-	var parts []string
-	if c.Fit.Posterior != "" {
-		parts = append(parts, "the posterior")
-	}
-	if c.CrossValidate {
-		parts = append(parts, "the folds")
-	}
-	return strings.Join(parts, " and ")
 }
 
 // recordedOptions returns the options that a model's record has.

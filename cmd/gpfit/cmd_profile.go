@@ -30,7 +30,6 @@ func runProfile(c *cli.Command) error {
 		return err
 	}
 	defer job.Close()
-	c.Msg.Expect(job.Expected(), "the profile")
 	settings, pass := c.Profile, 0
 	settings.OnPoint = func(done, all int) {
 		if done == 0 {

@@ -17,7 +17,7 @@ func runSelect(c *cli.Command) error {
 	settings.CrossValidation.Seed = c.Data.Seed
 	settings.OnCandidate = func(index, known int, text string) { c.Msg.Step("kernel %d of %d: %s", index+1, known, text) }
 	events := c.Events()
-	events.OnIteration = nil // the steps of one fit say little
+	events.OnFit = nil // the steps of one fit say little
 	if err := c.CheckOutputs(c.Inputs(path)); err != nil {
 		return err
 	}

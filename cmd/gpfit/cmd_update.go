@@ -191,7 +191,6 @@ func (u *update) tune() error {
 		return err
 	}
 	defer opened.Close()
-	u.Msg.Expect(job.Expected(), "")
 	outcome, err := fit.Run(u.Ctx, job, opened.Backends...)
 	u.Msg.Clear()
 	if err != nil {

@@ -227,8 +227,8 @@ type Events struct {
 	// iteration of the optimizer. Calls of OnIteration never overlap.
 	OnProgress  func(device.Progress)
 	OnIteration func(descent.Iteration)
-	// OnFit is called with the progress of a whole fit, as the command line shows it, with each call of
-	// OnProgress and OnIteration. Calls of it never overlap.
+	// OnFit is called with the progress of a whole fit, as the command line shows it, from time to time,
+	// and at its end. Calls of it never overlap.
 	OnFit func(hyperopt.FitProgress)
 	// OnDraw is called after each iteration of a chain of the posterior.
 	OnDraw func(chain, iteration int)

@@ -1,9 +1,11 @@
 package tuning
 
 import (
+	"cmp"
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/method/markov"
 )
@@ -35,6 +37,33 @@ func Beginning(rows int) time.Duration {
 // GradientTime returns about how long a value with gradient of all rows of the job takes on b, 0 if unknown.
 func (j *Job) GradientTime(b device.Backend) time.Duration {
 	return device.GradientTime(j.backend(b), j.workload())
+}
+
+// unknownTime is the work of a value with gradient whose time is not known, in seconds. It is the same for all rows.
+const unknownTime = 1
+
+// Steps returns what the steps of a fit are expected to take on b: tuning, which takes these parts, then standard errors and
+// scores, then the posterior. Robust fits tune several times.
+func (j *Job) Steps(b device.Backend, parts []Part) (steps [3]float64) {
+	one := cmp.Or(j.GradientTime(b).Seconds(), unknownTime)
+	for _, part := range parts {
+		steps[0] += cmp.Or(part.Seconds, valueShare*float64(part.Values)*one)
+	}
+	if j.Options.Robust {
+		steps[0] *= 3
+	}
+	steps[1] = 3 * one
+	if j.Options.StdErrors {
+		steps[1] += 2 * float64(j.Params.NumFree()) * one
+	}
+	switch j.Options.Posterior {
+	case "":
+	case problem.HMC: // a draw takes several gradients
+		steps[2] = 6 * float64(j.Options.Chains()*(j.Options.Warmup()+j.Options.Draws())) * one
+	default:
+		steps[2] = 300 * one
+	}
+	return steps
 }
 
 // valueShare is the mean cost of a value of a descent as a share of a value with gradient, which some do without.

@@ -20,6 +20,8 @@ import (
 type Job struct {
 	*problem.Prepared
 	Events problem.Events
+	// Meter measures how far the fit is; nil without Events.OnFit.
+	Meter *hyperopt.Meter
 	// Tightened counts how often the tolerance of a method that is not exact was divided by ten.
 	Tightened int
 	// ResidualFrom is the constant of the same name; tests lower it.
@@ -33,7 +35,7 @@ const notice = 8 * time.Second
 
 // New returns the job of a problem.
 func New(p *problem.Prepared, events problem.Events) *Job {
-	return &Job{Prepared: p, Events: events, ResidualFrom: residualFrom, Notice: notice}
+	return &Job{Prepared: p, Events: events, Meter: hyperopt.NewMeter(events.OnFit), ResidualFrom: residualFrom, Notice: notice}
 }
 
 // residualFrom is the number of points from which a fit checks factors if the device

@@ -1,6 +1,7 @@
 package tuning
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,10 @@ type Placement struct {
 	// from is the backend on which the session was opened.
 	from device.Backend
 	// owned is a fallback backend that the session opened itself.
-	owned    device.Backend
+	owned device.Backend
+	// perFlop is the time of an operation in seconds, by the plan, and under the latest progress of the evaluation under way.
+	perFlop  float64
+	under    device.Progress
 	asked    int // values requested, for messages
 	Warnings []string
 	spent    time.Duration // in evaluations
@@ -95,8 +99,31 @@ func (s *Placement) on(ctx context.Context, b device.Backend) error {
 		return err
 	}
 	s.Workspace, s.Objective, s.Info, s.Checked, s.checkedResidual = ws, obj, b.Info(), false, nil
-	s.Workspace.OnProgress(j.Events.OnProgress)
+	if j.Meter != nil {
+		w := j.workload()
+		s.perFlop = cmp.Or(device.GradientTime(b, w).Seconds(), unknownTime) / max(1, b.Plan(w).FlopsGradient)
+	}
+	s.Listen(j.Events.OnProgress)
 	return nil
+}
+
+// Listen calls f, unless it is nil, with the progress of evaluations, which count as work of the fit.
+func (s *Placement) Listen(f func(device.Progress)) {
+	if s.Job.Meter == nil {
+		s.Workspace.OnProgress(f)
+		return
+	}
+	s.Workspace.OnProgress(func(p device.Progress) {
+		more := p.Done
+		if p.Stage == s.under.Stage && p.Done >= s.under.Done {
+			more -= s.under.Done
+		}
+		s.under = p
+		s.Job.Meter.Worked(more * s.perFlop)
+		if f != nil {
+			f(p)
+		}
+	})
 }
 
 // Close implements [hyperopt.Session]. It may be called twice.
@@ -145,6 +172,7 @@ func (s *Placement) move(ctx context.Context, cause error, from string) error {
 // fallback.
 func (s *Placement) retry(ctx context.Context, z, grad []float64, f func(o *graph.Objective, ctx context.Context, z, grad []float64) (float64, error)) (float64, error) {
 	began := time.Now()
+	s.under = device.Progress{}
 	leave := s.Crew.enter(s.Workspace, s.Info.Threads)
 	defer func() {
 		leave()
@@ -172,6 +200,9 @@ func (s *Placement) retry(ctx context.Context, z, grad []float64, f func(o *grap
 func (s *Placement) Value(ctx context.Context, z []float64) (float64, error) {
 	s.asked++
 	f, err := s.retry(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) { return o.Value(ctx, z) })
+	if err == nil {
+		s.Job.Meter.Valued(f, s.Job.N())
+	}
 	if err == nil && f-f == 0 && (s.Best == nil || f < s.Best.F) {
 		s.Best = &Best{Job: s.Job, Z: slices.Clone(z), F: f, kept: s.Objective.Keep(z)}
 	}

@@ -52,6 +52,7 @@ func (w *Workplace) Parameters() []descent.Parameter { return w.Job.Params.List(
 
 // Iterated implements [hyperopt.Watcher].
 func (w *Workplace) Iterated(it descent.Iteration) {
+	w.Job.Meter.Iterated(it)
 	if tell := w.Job.Events.OnIteration; tell != nil {
 		tell(it)
 	}

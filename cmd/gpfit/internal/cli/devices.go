@@ -202,7 +202,7 @@ func (c *Command) NotePlan(plan device.Plan) {
 
 // Events returns this program's messages about a fit, and its fallback device.
 func (c *Command) Events() problem.Events {
-	return problem.Events{OnProgress: c.Msg.Progress, OnIteration: c.Msg.Iteration, OnWarning: c.Msg.Say, Fallback: c.devices().OpenFallback()}
+	return problem.Events{OnProgress: c.Msg.Progress, OnFit: c.Msg.Fit, OnWarning: c.Msg.Say, Fallback: c.devices().OpenFallback()}
 }
 
 // OpenJob is a prepared job on open devices.
@@ -250,17 +250,32 @@ func (c *Command) Warned(warnings []string, printed int, devices string) []strin
 	return warnings
 }
 
+// BeforeFolds returns about what share of the work of a fit with cross-validation the fit itself is.
+func (c *Command) BeforeFolds() float64 {
+	switch {
+	case !c.CrossValidate:
+		return 1
+	case c.CrossValidation.Refit:
+		return 1 / float64(1+cmp.Or(c.CrossValidation.Folds, problem.DefaultFolds))
+	}
+	return 0.9
+}
+
 // CrossValidated adds the scores that --scores cv requests to a report.
 func (c *Command) CrossValidated(job *OpenJob, r *summary.Report) error {
 	if !c.CrossValidate {
 		return nil
 	}
 	cv := c.CrossValidation
-	cv.OnFold = func(k, folds int) { c.Msg.Step("fold %d of %d", k+1, folds) }
+	cv.OnFold = func(k, folds int) {
+		begun := c.BeforeFolds()
+		c.Msg.Part(begun+(1-begun)*float64(k)/float64(folds), fmt.Sprintf("fold %d of %d", k+1, folds))
+	}
 	scores, err := fit.CrossValidate(c.Ctx, job.Job, job.Backends[0], r.Parameters, cv, job.Backends[1:]...)
 	if r.Scores.CrossValidation = scores; scores != nil {
 		r.Warnings = append(r.Warnings, scores.Warnings...)
 		r.Judge()
+		c.Msg.Part(1, "")
 	}
 	if errors.Is(err, context.Canceled) {
 		return &problem.CancelledError{Msg: "interrupted before the cross-validation was done"}

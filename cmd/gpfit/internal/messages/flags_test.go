@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
-	"time"
 
-	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
@@ -60,66 +59,31 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestFitting follows the counts, the share and the time left through a fit whose
-// evaluations take two seconds each on all 2,000 rows and an eighth of that on half.
+// TestFitting checks what a fit says, with a part of the work besides it.
 func TestFitting(t *testing.T) {
-	now := time.Unix(0, 0)
-	f := &fitting{Follower: hyperopt.Follower{Stages: []hyperopt.Expectation{{Rows: 1000, Values: 18}, {Rows: 2000, Values: 11}}}}
-	f.Advance(device.Progress{Stage: "factor", Done: 1, Total: 2})
-	most := 0.0
+	var out strings.Builder
+	m := New(&out, false)
+	m.interval = 0
 	check := func(want string) {
 		t.Helper()
-		if p := f.Progress(now); p.Share < most || p.Share == 0 || p.Share >= 1 || p.Values < 29 {
-			t.Errorf("%v of %d values after %v", p.Share, p.Values, most)
-		} else {
-			most = p.Share
-		}
-		if got := f.text(now); !strings.HasPrefix(got, want) {
+		text := strings.TrimSpace(out.String())
+		if _, got, _ := strings.Cut(text, "] "); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+		out.Reset()
 	}
-	check("evaluation 1 of about 18, 17 %")
-	step := func(rows, value int, each time.Duration) {
-		now = now.Add(each)
-		f.Accept(descent.Iteration{Rows: rows, Total: descent.Evaluations{Value: value}}, now)
-	}
-	for i := 1; i <= 9; i++ {
-		step(1000, i, 250*time.Millisecond)
-	}
-	// 9 values of a quarter of a second are left, then 11 of two seconds: 24 s.
-	check("evaluation 10 of about 18; about 25s left; 1000 rows; NLML 0.000000")
-	f.then = "the folds"
-	check("evaluation 10 of about 18; about 25s left of the tuning, then the folds; 1000 rows")
-	f.then = ""
-	step(0, 1, 2*time.Second)
-	check("evaluation 2 of about 11; NLML")
-	now = now.Add(time.Second)
-	f.Advance(device.Progress{Stage: "factor", Done: 2, Total: 2})
-	f.Advance(device.Progress{Stage: "gradient", Done: 1, Total: 4})
-	check("evaluation 2 of about 11, 50 %; about 20s left; NLML") // 9.5 of two seconds
-	// A step of the line search that is not accepted is followed by another factorization.
-	f.Advance(device.Progress{Stage: "factor", Done: 1, Total: 2})
-	check("evaluation 3 of about 11, 17 %;")
-	for i := 2; i <= 16; i++ {
-		step(0, i, 2*time.Second)
-	}
-	check("evaluation 17 of about 18;") // longer than usual
-}
-
-// TestFittingGrowth follows a fit whose values take ten times as long on ten times the rows: the time of the stage that
-// is left grows like that, too.
-func TestFittingGrowth(t *testing.T) {
-	now := time.Unix(0, 0)
-	f := &fitting{Follower: hyperopt.Follower{Stages: []hyperopt.Expectation{{Rows: 1000, Values: 10}, {Rows: 10_000, Values: 10}, {Rows: 100_000, Values: 10}}}}
-	for stage, rows := range []int{1000, 10_000} {
-		for i := 1; i <= 6; i++ {
-			now = now.Add(time.Duration(rows) * time.Millisecond)
-			f.Accept(descent.Iteration{Rows: rows, Total: descent.Evaluations{Value: i}}, now)
-		}
-		// 4 values of the stage are left. Before the second stage shows how time grows, it counts as n³.
-		want := []time.Duration{(4 + 10*1000 + 10*1_000_000) * time.Second, (4*10 + 10*100) * time.Second}[stage]
-		if got := f.Progress(now).Left; got < want*9/10 || got > want*11/10 {
-			t.Errorf("stage %d: %v left, not %v", stage, got, want)
-		}
+	m.Within(0, 0.5, "")
+	m.Fit(hyperopt.FitProgress{Share: 0.5, Best: math.Inf(1)})
+	check("25 %; evaluation 1")
+	m.Fit(hyperopt.FitProgress{Share: 0.9, Best: -3, Evaluations: 7, Begun: true, Iteration: descent.Iteration{Rows: 10, F: 2, GradientNorm: 1}})
+	check("45 %; best NLML -3.000000; evaluation 8; 10 rows; now 2.000000; gradient 1; start 0, iteration 0")
+	m.Status("posterior: %d iterations", 3)
+	check("45 %; posterior: 3 iterations; best NLML -3.000000; evaluation 8")
+	m.Part(0.75, "fold 2 of 2")
+	check("75 %; fold 2 of 2; best NLML -3.000000; evaluation 8")
+	m.Part(1, "")
+	check("100 %; best NLML -3.000000")
+	if s := m.state(""); s.Done != 100 || s.Total != 100 || *s.Best != -3 || s.SecondsLeft != 0 {
+		t.Errorf("%+v", s)
 	}
 }

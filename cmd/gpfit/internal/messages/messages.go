@@ -39,13 +39,13 @@ func Error(w io.Writer, err error, toGoOn bool) {
 type Status struct {
 	// Text says it in words.
 	Text string `json:"text"`
-	// Done of about Total parts are done, such as evaluations of the objective or jobs of a batch; both are 0 if
-	// that is not known.
+	// Done of Total parts are done, such as jobs of a batch, or percent of the work of a fit; both are 0 if that is not known.
 	Done  float64 `json:"done,omitempty"`
 	Total float64 `json:"total,omitempty"`
 	// SecondsLeft is about how much time is left; 0 if that is not known.
 	SecondsLeft float64 `json:"seconds_left,omitempty"`
-	// Value is the objective at the current parameters of a fit, and Best the lowest so far.
+	// Value is the objective at the current parameters of a fit, and Best the lowest over all rows so far; at the end that of
+	// the result.
 	Value *float64 `json:"value,omitempty"`
 	Best  *float64 `json:"best,omitempty"`
 }
@@ -72,6 +72,11 @@ type Writer struct {
 	// running evaluation. With a fit, its state takes the place of status.
 	status string
 	fit    *fitting
+	// from and to are what part of the work a fit is, and what names it. ends says that the work ends, and printed that there
+	// was a line.
+	from, to      float64
+	what          string
+	ends, printed bool
 	// counted is when Count began, and done and all are its last numbers.
 	counted   time.Time
 	done, all int
@@ -86,7 +91,7 @@ type Writer struct {
 
 // New returns a Writer to w. A quiet one prints only warnings.
 func New(w io.Writer, quiet bool) *Writer {
-	m := &Writer{w: w, quiet: quiet, interval: 5 * time.Second, began: time.Now(), last: time.Now()}
+	m := &Writer{w: w, quiet: quiet, interval: 5 * time.Second, began: time.Now(), last: time.Now(), to: 1}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		m.terminal, m.interval = true, 100*time.Millisecond
 	}

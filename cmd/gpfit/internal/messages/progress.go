@@ -3,6 +3,7 @@ package messages
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"gpfit/device"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt"
-	"gpfit/hyperopt/descent"
 	"gpfit/internal/pace"
 	"gpfit/internal/textform"
 )
@@ -23,8 +23,16 @@ func (m *Writer) Step(format string, args ...any) {
 	m.show(m.terminal, fmt.Sprintf(format, args...))
 }
 
-// Status is Step for a state that changes often.
+// Status is Step for a state that changes often. In a fit, it says what the fit does besides.
 func (m *Writer) Status(format string, args ...any) {
+	m.mu.Lock()
+	if m.fit != nil {
+		m.fit.also = fmt.Sprintf(format, args...)
+		m.showFit()
+		m.mu.Unlock()
+		return
+	}
+	m.mu.Unlock()
 	m.show(false, fmt.Sprintf(format, args...))
 }
 
@@ -50,7 +58,7 @@ func (m *Writer) Count(part string, done, all int, whose string) {
 	var left time.Duration
 	if done > 0 && done < all && spent > time.Second {
 		left = time.Duration(rate.Seconds(float64(all-done)) * float64(time.Second))
-		text += fmt.Sprintf("; about %s left%s", Roughly(left), after(" ", whose))
+		text += fmt.Sprintf("; about %s left%s", Roughly(left), strings.TrimSuffix(" "+whose, " "))
 	}
 	m.Share(done == 0, done, all, left, text)
 }
@@ -64,64 +72,73 @@ func (m *Writer) Share(always bool, done, all int, left time.Duration, text stri
 	m.draw(text, always)
 }
 
-// after returns a text after a separator, "" if it is empty.
-func after(separator, text string) string {
+// before returns a text before a separator, "" if it is empty.
+func before(text, separator string) string {
 	if text == "" {
 		return ""
 	}
-	return separator + text
+	return text + separator
 }
 
-// Expect announces a fit with these stages, which Iteration and Progress then show. then names the work
-// after the tuning whose time is not known yet; "" if that is little.
-func (m *Writer) Expect(stages []hyperopt.Expectation, then string) {
+// Within makes the fits that follow the part of the work from one share to another. what names them, "" if they are all.
+func (m *Writer) Within(from, to float64, what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.fit = &fitting{Follower: hyperopt.Follower{Stages: stages}, then: then}
+	m.from, m.to, m.what = from, to, what
 }
 
-// Iteration shows the state of a fit. It always shows the first one.
-func (m *Writer) Iteration(it descent.Iteration) {
+// Fit shows how far a fit is, and its end to a listener in any case.
+func (m *Writer) Fit(p hyperopt.FitProgress) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fit == nil {
 		m.fit = &fitting{}
 	}
-	m.fit.objective = m.Objective
-	m.fit.Accept(it, time.Now())
-	m.draw(m.fit.text(time.Now()), it.Start == 0 && it.Iteration == 0)
+	p.Share = m.from + (m.to-m.from)*p.Share
+	if p.Left > 0 && m.to-m.from < 1 {
+		p.Left = time.Duration(float64(time.Since(m.began)) * (1 - p.Share) / p.Share)
+	}
+	m.fit.FitProgress, m.fit.objective = p, m.Objective
+	m.showFit()
 }
 
-// Progress shows how far a long evaluation is.
-func (m *Writer) Progress(p device.Progress) {
+// Part shows that a share of the work is done, after a fit and in these words.
+func (m *Writer) Part(share float64, words string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fit != nil {
-		m.fit.Advance(p)
+		m.fit.Share, m.fit.Left, m.fit.also = max(m.fit.Share, share), 0, words
+		m.showFit()
 	}
-	if time.Since(m.last) < m.interval && !m.heard() {
+}
+
+func (m *Writer) showFit() {
+	if ends := m.fit.Share == 1; ends || time.Since(m.last) >= m.interval || m.heard() {
+		m.ends = ends
+		m.draw(m.fit.text(m.what), ends && m.printed)
+		m.ends = false
+	}
+}
+
+// Progress shows how far a long evaluation outside of a fit is.
+func (m *Writer) Progress(p device.Progress) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fit != nil || time.Since(m.last) < m.interval && !m.heard() {
 		return
 	}
-	if m.fit != nil {
-		m.draw(m.fit.text(time.Now()), false)
-		return
-	}
-	status := m.status
-	if status != "" {
-		status += "; "
-	}
-	m.draw(fmt.Sprintf("%s%s %.0f %%", status, p.Stage, 100*min(1, p.Done/max(p.Total, 1))), false)
+	m.draw(fmt.Sprintf("%s%s %.0f %%", before(m.status, "; "), p.Stage, 100*min(1, p.Done/max(p.Total, 1))), false)
 }
 
 // draw shows a text whose clauses, separated by semicolons, are in the order of their importance.
 func (m *Writer) draw(text string, always bool) {
-	if m.heard() {
+	if m.listener != nil && m.ends || m.heard() {
 		m.listener.Show(m.state(text))
 	}
 	if m.quiet || !always && time.Since(m.last) < m.interval {
 		return
 	}
-	m.last = time.Now()
+	m.last, m.printed = time.Now(), true
 	text = textform.Printable(fmt.Sprintf("[%s] %s", clock(time.Since(m.began)), text), longest)
 	if !m.terminal {
 		fmt.Fprintln(m.w, "gpfit: "+text)
@@ -144,13 +161,11 @@ func (m *Writer) state(text string) Status {
 	if m.fit == nil {
 		return s
 	}
-	p := m.fit.Progress(time.Now())
-	s.Done, s.Total, s.SecondsLeft = float64(p.Evaluation-1)+p.Part, 0, p.Left.Seconds()
-	if p.Values > 0 {
-		s.Done, s.Total = p.Share*float64(p.Values), float64(p.Values)
-	}
+	p := m.fit
+	s.Done, s.Total, s.SecondsLeft = 100*p.Share, 100, p.Left.Seconds()
+	s.Best = summary.Finite(p.Best)
 	if p.Begun {
-		s.Value, s.Best = summary.Finite(p.Iteration.F), summary.Finite(p.Iteration.Best)
+		s.Value = summary.Finite(p.Iteration.F)
 	}
 	return s
 }
@@ -162,7 +177,7 @@ func (m *Writer) tick() {
 		switch {
 		case !m.drawn || time.Since(m.last) < time.Second:
 		case m.fit != nil:
-			m.draw(m.fit.text(time.Now()), true)
+			m.draw(m.fit.text(m.what), true)
 		default:
 			m.draw(m.status, true)
 		}
@@ -178,8 +193,7 @@ func clock(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// within shortens a line of progress to a width by whole clauses, the last one first, and
-// then by the words that are understood without.
+// within shortens a line of progress to a width by whole clauses, the last one first.
 func within(text string, width int) string {
 	fits := func() bool { return utf8.RuneCountInString(text) <= width }
 	shorten := func(separator string) {
@@ -190,9 +204,6 @@ func within(text string, width int) string {
 		}
 	}
 	shorten("; ")
-	if !fits() {
-		text = strings.NewReplacer("evaluation ", "", " of about ", "/").Replace(text)
-	}
 	shorten(", ")
 	shorten(" ")
 	if !fits() {
@@ -201,37 +212,34 @@ func within(text string, width int) string {
 	return text
 }
 
-// fitting is the state of a fit. objective names the values of its iterations.
+// fitting is the state of a fit. objective names the values of its iterations, and also says what the fit does besides.
 type fitting struct {
-	hyperopt.Follower
-	objective, then string
+	hyperopt.FitProgress
+	objective, also string
 }
 
-// text describes the state in clauses, the most important first.
-func (f *fitting) text(now time.Time) string {
-	p := f.Progress(now)
-	running := fmt.Sprintf("evaluation %d", p.Evaluation)
-	if p.Expected > 0 {
-		running += fmt.Sprintf(" of about %d", p.Expected)
+// text describes the state in clauses, the most important first. what names the fit.
+func (f *fitting) text(what string) string {
+	clauses := []string{before(what, ", ") + fmt.Sprintf("%.0f %%", math.Floor(100*f.Share))}
+	if f.Left > 0 {
+		clauses = append(clauses, "about "+Roughly(f.Left)+" left")
 	}
-	if p.Part > 0 {
-		running += fmt.Sprintf(", %.0f %%", 100*p.Part)
+	if f.also != "" {
+		clauses = append(clauses, f.also)
 	}
-	clauses := []string{running}
-	if p.Left > 0 {
-		clauses = append(clauses, "about "+Roughly(p.Left)+" left"+after(" of the tuning, then ", f.then))
+	if !math.IsInf(f.Best, 0) {
+		clauses = append(clauses, fmt.Sprintf("best %s %.6f", cmp.Or(f.objective, "NLML"), f.Best))
 	}
-	if !p.Begun {
+	if f.Share == 1 {
 		return strings.Join(clauses, "; ")
 	}
-	it := p.Iteration
-	if it.Rows > 0 {
-		clauses = append(clauses, fmt.Sprintf("%d rows", it.Rows))
-	}
-	clauses = append(clauses, fmt.Sprintf("%s %.6f", cmp.Or(f.objective, "NLML"), it.F), fmt.Sprintf("gradient %.2g", it.GradientNorm),
-		fmt.Sprintf("start %d, iteration %d", it.Start, it.Iteration))
-	if it.Best < it.F {
-		clauses = append(clauses, fmt.Sprintf("best %.6f", it.Best))
+	clauses = append(clauses, fmt.Sprintf("evaluation %d", f.Evaluations+1))
+	if it := f.Iteration; f.Begun && f.also == "" {
+		if it.Rows > 0 {
+			clauses = append(clauses, fmt.Sprintf("%d rows", it.Rows))
+		}
+		clauses = append(clauses, fmt.Sprintf("now %.6f", it.F), fmt.Sprintf("gradient %.2g", it.GradientNorm),
+			fmt.Sprintf("start %d, iteration %d", it.Start, it.Iteration))
 	}
 	return strings.Join(clauses, "; ")
 }

@@ -137,6 +137,8 @@ func (l *listener) Wants() bool { return l.wanted && time.Since(l.last) >= inter
 
 // Show implements [messages.Listener].
 func (l *listener) Show(status messages.Status) {
-	l.last = time.Now()
+	if l.last = time.Now(); !l.wanted {
+		return
+	}
 	_ = l.server.out.send(Event{l.id, status})
 }
