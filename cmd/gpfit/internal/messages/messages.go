@@ -44,8 +44,7 @@ type Status struct {
 	Total float64 `json:"total,omitempty"`
 	// SecondsLeft is about how much time is left; 0 if that is not known.
 	SecondsLeft float64 `json:"seconds_left,omitempty"`
-	// Value is the objective at the current parameters of a fit, and Best the lowest over all rows so far; at the end that of
-	// the result.
+	// Value is the objective at the current parameters of a fit. Best is the lowest over all rows so far, and the result's at the end.
 	Value *float64 `json:"value,omitempty"`
 	Best  *float64 `json:"best,omitempty"`
 }
@@ -72,8 +71,8 @@ type Writer struct {
 	// running evaluation. With a fit, its state takes the place of status.
 	status string
 	fit    *fitting
-	// from and to are what part of the work a fit is, and what names it. ends says that the work ends, and printed that there
-	// was a line.
+	// A fit is the part of the work from one share to another, and what names it. ends is true at the end of the work, and
+	// printed after the first line.
 	from, to      float64
 	what          string
 	ends, printed bool
