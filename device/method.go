@@ -119,6 +119,12 @@ type Capabilities struct {
 // ([About.Bounded]) may stand in for it; see [Weigh].
 const Chosen = "chosen"
 
+// otherMethods are names of methods in other programs.
+var otherMethods = suggest.Others{
+	"-option experts kmeans:20 divides the rows among local experts, and method tree has a bound of its error": "vecchia nngp sparse svgp sgpr vfe fitc dtc inducing ski kissgp nystrom hodlr laplace approximate",
+	"dense": "exact cholesky full", "markov": "kalman statespace celerite sde", "grid": "kronecker toeplitz",
+}
+
 // FindMethod returns the method called name in a list, nil for [Chosen] and for the empty
 // name, or an error that names the methods.
 func FindMethod(name string, methods []Method) (Method, error) {
@@ -134,7 +140,7 @@ func FindMethod(name string, methods []Method) (Method, error) {
 		names = append(names, own)
 	}
 	last := len(names) - 1
-	return nil, fmt.Errorf("must be %s or %s%s", strings.Join(names[:last], ", "), names[last], suggest.DidYouMean(name, names))
+	return nil, fmt.Errorf("must be %s or %s%s", strings.Join(names[:last], ", "), names[last], otherMethods.Hint(name, names))
 }
 
 // MaxRows returns the largest MaxRows of some methods, 0 if one has no limit, and the limit of [Dense]

@@ -73,6 +73,12 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
 		Evaluations: counts(e.all, e.fullSize), Digits: s.Digits, Approximation: s.Approximation,
 	}
+	for _, c := range j.Sample.Columns {
+		r.Features = append(r.Features, j.Sample.Data.FeatureNames[c])
+	}
+	if j.Sample.T() == 1 {
+		r.Target = j.Sample.Data.TargetName
+	}
 	if method := s.Workspace.Method(); method != device.DenseName {
 		r.Method = method
 	}

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"regexp"
@@ -179,7 +178,7 @@ func (p *formulaParser) number(text string) (*formula, error) {
 func (p *formulaParser) call(name string, pos, depth int) (*formula, error) {
 	if formulaFunctions[name] == nil {
 		known := slices.Sorted(maps.Keys(formulaFunctions))
-		return nil, p.Fail(pos, "unknown function %q%s: the functions are %s", name, meantFunction(name, known), strings.Join(known, ", "))
+		return nil, p.Fail(pos, "unknown function %q%s: the functions are %s", name, otherFunctions.Hint(name, known), strings.Join(known, ", "))
 	}
 	arg, err := p.sum(depth + 1)
 	if err == nil {
@@ -195,24 +194,10 @@ func (p *formulaParser) call(name string, pos, depth int) (*formula, error) {
 	return f, err
 }
 
-// otherNames are names of functions elsewhere, with the names that formulas have for them.
-var otherNames = map[string]string{
-	"max": "pos", "relu": "pos", "maximum": "pos", "fmax": "pos", "ln": "log", "arcsin": "asin", "fabs": "abs", "logistic": "sigmoid", "expit": "sigmoid",
-	"pow": "^", "power": "^", "sqr": "^", "square": "^",
-}
-
-// meantFunction returns a hint at the function that a misspelt name means.
-func meantFunction(name string, known []string) string {
-	switch other := otherNames[strings.ToLower(name)]; other {
-	case "":
-		return suggest.DidYouMean(name, known)
-	case "^":
-		return ` (did you mean the operator "^"?)`
-	case "pos":
-		return ` (did you mean "pos"? pos(a) is max(a, 0))`
-	default:
-		return fmt.Sprintf(" (did you mean %q?)", other)
-	}
+// otherFunctions are names of functions elsewhere, with the names that formulas have for them.
+var otherFunctions = suggest.Others{
+	"-did you mean pos? pos(a) is max(a, 0)": "max relu maximum fmax", "log": "ln", "asin": "arcsin", "abs": "fabs", "sigmoid": "logistic expit",
+	"-did you mean the operator ^?": "pow power sqr square",
 }
 
 // maxDepth bounds the nesting of parentheses so that no text can exhaust the stack.

@@ -56,6 +56,7 @@ func CheckText(text string) error {
 }
 
 func (p Parser) parse(text textform.Scanner) (Expr, error) {
+	text.Others = others
 	q := &textParser{Scanner: text, families: families}
 	for _, f := range p.Families {
 		if err := f.check(q.family); err != nil {

@@ -162,6 +162,12 @@ func takeOver(ctx context.Context, msg *messages.Writer, r *rundir.Run) error {
 
 func runShow(c *cli.Command) error {
 	format := c.Output.Format
+	if c.Output.JSON {
+		if c.Changed("format") && format != "json" {
+			return exit.Usagef("give --json or --format %s", format)
+		}
+		format = "json"
+	}
 	if err := output.CheckTerminal(c.Out, c.Output.Out, output.FileFormat(format)); err != nil {
 		return err
 	}

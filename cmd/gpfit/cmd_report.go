@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -34,7 +35,7 @@ func runReport(c *cli.Command) error {
 }
 
 // batchOptions are the options that the page of a batch has.
-var batchOptions = []string{"out", "force", "quiet"}
+var batchOptions = []string{"out", "force", "quiet", "json"}
 
 // unused returns an error if an option is given on the command line that has no effect.
 func unused(c *cli.Command, why string, allowed ...string) error {
@@ -230,5 +231,12 @@ func writePage(c *cli.Command, out string, write func(io.Writer) error) error {
 		return err
 	}
 	c.Msg.Note("page written to %s", out)
-	return nil
+	if !c.Output.JSON {
+		return nil
+	}
+	return json.NewEncoder(c.Out).Encode(struct {
+		Type          string `json:"type"`
+		SchemaVersion int    `json:"schema_version"`
+		File          string `json:"file"`
+	}{"report", summary.SchemaVersion, out})
 }

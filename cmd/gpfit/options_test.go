@@ -244,3 +244,35 @@ func checkExamples(t *testing.T, cmd *cobra.Command) {
 		}
 	}
 }
+
+// TestFlagsOfOthers checks that the names of options in other programs get hints at flags that the command has.
+func TestFlagsOfOthers(t *testing.T) {
+	flag := regexp.MustCompile(`--[a-z-]+`)
+	failing := func(args ...string) string {
+		_, _, stderr := runLine(t, args...)
+		return stderr
+	}
+	known := commands(newRoot("", nil, nil, io.Discard))["fit"].Flags()
+	for _, name := range strings.Fields("trend cv nugget verbose seasonality alpha n-restarts normalize covtype formula gpu cuda x y output model length-scale " +
+		"lengthscale nu sigma theta n_restarts_optimizer normalize_y random-state n-jobs max-iter") {
+		text := failing("fit", "data.csv", "--"+name, "1")
+		_, hint, _ := strings.Cut(text, "unknown flag --"+name)
+		hints := flag.FindAllString(hint, -1)
+		for _, h := range hints {
+			if known.Lookup(h[2:]) == nil {
+				t.Errorf("%s: there is no %s", text, h)
+			}
+		}
+		if len(hints) == 0 {
+			t.Errorf("%s: no hint", text)
+		}
+	}
+	for _, method := range []string{"vecchia", "sparse", "svgp"} {
+		if text := failing("fit", "data.csv", "--method", method); !strings.Contains(text, "--experts kmeans:20") {
+			t.Error(text)
+		}
+	}
+	if text := failing("predict", "m.gpfit", "d.csv", "--y", "1"); strings.Contains(text, "--target") {
+		t.Error(text)
+	}
+}

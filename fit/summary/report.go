@@ -20,10 +20,13 @@ type Report struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
 	// N and D count training rows and columns in use.
-	N      int    `json:"n"`
-	D      int    `json:"d"`
-	Kernel string `json:"kernel"`
-	Mean   string `json:"mean"`
+	N int `json:"n"`
+	D int `json:"d"`
+	// Target names the target, if there is one, and Features the columns in use.
+	Target   string   `json:"target,omitempty"`
+	Features []string `json:"features,omitempty"`
+	Kernel   string   `json:"kernel"`
+	Mean     string   `json:"mean"`
 	// Choice says how the fit chose kernel and mean; nil if the options gave the kernel.
 	Choice *ModelChoice `json:"choice,omitempty"`
 	Device string       `json:"device"`

@@ -1,7 +1,10 @@
 // Package suggest finds the known word that a user probably meant.
 package suggest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // longest is the length in bytes up to which a word gets a suggestion.
 const longest = 200
@@ -31,6 +34,29 @@ func DidYouMean(asked string, known []string) string {
 		return ` (did you mean "` + word + `"?)`
 	}
 	return ""
+}
+
+// Others are names that other programs have, by what they are here: names between blanks, in the form of plain. What begins
+// with a hyphen is a sentence.
+type Others map[string]string
+
+// plain returns a name without capitals, signs between words, and the word kernel at its end.
+func plain(name string) string {
+	return strings.TrimSuffix(strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name)), "kernel")
+}
+
+// Hint returns ` (did you mean "word"?)` or a sentence in parentheses, or "" if no known word is close.
+func (o Others) Hint(asked string, known []string) string {
+	for meant, names := range o {
+		if name := plain(asked); name == "" || !slices.Contains(strings.Fields(names), name) {
+			continue
+		}
+		if sentence, ok := strings.CutPrefix(meant, "-"); ok {
+			return " (" + sentence + ")"
+		}
+		return ` (did you mean "` + meant + `"?)`
+	}
+	return DidYouMean(asked, known)
 }
 
 // distance is the distance of Levenshtein: the number of characters to insert, delete or replace.

@@ -39,6 +39,8 @@ type Scanner struct {
 	// known. AnyColumn accepts any name, to check a text before its table is read.
 	Columns   Columns
 	AnyColumn bool
+	// Others are names of other programs.
+	Others suggest.Others
 }
 
 // Fail returns an error at pos. It truncates long words among args.
@@ -80,7 +82,7 @@ func (s *Scanner) OneOf(kind string, known []string) (name string, start int, er
 	case !IsName(name):
 		err = s.Fail(start, "expected a %s: one of %s", kind, strings.Join(known, ", "))
 	case !slices.Contains(known, name):
-		err = s.Fail(start, "unknown %s %s%s: the known ones are %s", kind, Quote(name), suggest.DidYouMean(name, known), strings.Join(known, ", "))
+		err = s.Fail(start, "unknown %s %s%s: the known ones are %s", kind, Quote(name), s.Others.Hint(name, known), strings.Join(known, ", "))
 	}
 	return name, start, err
 }

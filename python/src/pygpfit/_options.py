@@ -516,6 +516,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "out": ("file", None),
         "format": ("text", None),
         "force": ("true or false", False),
+        "json": ("true or false", False),
     },
     "inspect": {
         "json": ("true or false", False),
@@ -629,6 +630,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "format": ("word", "table"),
         "model": ("text", None),
         "force": ("true or false", False),
+        "json": ("true or false", False),
     },
     "report": {
         "features": ("list of columns", None),
@@ -645,6 +647,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "noise_group_default": ("text", None),
         "out": ("file", None),
         "force": ("true or false", False),
+        "json": ("true or false", False),
         "quiet": ("true or false", False),
         "device": ("text", "auto"),
         "method": ("text", "chosen"),

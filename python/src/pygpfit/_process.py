@@ -211,7 +211,6 @@ def messages(stderr: str, names: Mapping[str, str]) -> tuple[list[str], str]:
         for path, name in names.items():
             text = text.replace(path, name)
         text = re.sub(r"--([a-z]+(?:-[a-z]+)*)", _keyword, text)
-        text = _words.kernels(text)
         if text.startswith("warning: "):
             warned.append(text.removeprefix("warning: "))
         else:

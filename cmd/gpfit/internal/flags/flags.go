@@ -270,7 +270,13 @@ func Error(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return exit.Usagef("unknown flag --%s%s", unknown.GetSpecifiedName(), suggest.DidYouMean(unknown.GetSpecifiedName(), names))
+		hint := otherFlags.Hint(unknown.GetSpecifiedName(), names)
+		for _, flag := range flagWord.FindAllStringSubmatch(hint, -1) {
+			if !slices.Contains(names, flag[1]) { // an option of another command
+				hint = suggest.DidYouMean(unknown.GetSpecifiedName(), names)
+			}
+		}
+		return exit.Usagef("unknown flag --%s%s", unknown.GetSpecifiedName(), hint)
 	}
 	return &exit.UsageError{Err: err}
 }

@@ -1,0 +1,40 @@
+package flags
+
+import (
+	"regexp"
+
+	"gpfit/internal/suggest"
+)
+
+var flagWord = regexp.MustCompile(`--([a-z-]+)`)
+
+// otherFlags are names of options in other programs.
+var otherFlags = suggest.Others{
+	"-did you mean --mean linear?":                                             "trend trends trendfunction meanfunction",
+	"-did you mean --scores cv?":                                               "cv crossval crossvalidate crossvalidation kfold nfolds",
+	"-did you mean --noise, or --fix noise_variance=0.01?":                     "nugget jitter sigma sigman sigma2 noisevariance noiselevel likelihood",
+	"-did you mean --noise-column, or --fix noise_variance=0.01?":              "alpha",
+	"-progress and notes are shown unless --quiet is given":                    "verbose verbosity v progress",
+	"-without --kernel, a fit finds seasons; --kernel periodic is one":         "seasonality seasonal season period freq frequency",
+	"-did you mean --restarts?":                                                "nrestarts nrestart nrestartsoptimizer multistart starts",
+	"-did you mean --standardize?":                                             "normalize normalizey scale scaling standardise",
+	"-did you mean --kernel?":                                                  "covtype cov covariance covfunction covmodule covarmodule nu",
+	"-did you mean --target, --features and --mean?":                           "formula",
+	"-did you mean --device cuda?":                                             "gpu cuda usegpu",
+	"-did you mean --features?":                                                "x xcols xcolumns inputs predictors columns",
+	"-did you mean --target?":                                                  "y ycol ycolumn label labels response output-column",
+	"-did you mean --out?":                                                     "output outfile o save savemodel",
+	"-the file of the model is an argument, and --out names the file of a fit": "model modelfile",
+	"-did you mean --set lengthscale=1, or --bounds lengthscale=0.1:10?":       "lengthscale lengthscales theta range ranges",
+	"-did you mean --max-evals?":                                               "maxiter maxiterations iterations niter epochs maxit",
+	"-did you mean --tolerance-nats?":                                          "tol ftol gtol",
+	"-did you mean --threads?":                                                 "njobs jobs numthreads nthreads cores workers j",
+	"-did you mean --seed?":                                                    "randomstate randomseed rng",
+	"-did you mean --holdout?":                                                 "test testsize testfraction validation split",
+	"-did you mean --experts?":                                                 "inducing ninducing inducingpoints m",
+	"-did you mean --missing?":                                                 "naaction nan na dropna",
+	"-did you mean --target-transform?":                                        "warp transform boxcox log",
+	"-did you mean --weight-column?":                                           "weights weight sampleweight",
+	"-did you mean --interval?":                                                "quantiles quantile level alphas confidence",
+	"-predictions have a deviation by themselves":                              "std returnstd stddev uncertainty variance",
+}
