@@ -48,3 +48,19 @@ func TestDeviances(t *testing.T) {
 		}
 	}
 }
+
+// TestBeyondPole checks that predictions and updates refuse a latitude beyond a pole.
+func TestBeyondPole(t *testing.T) {
+	m := &gp.Model{
+		Kernel: "rbf(sphere, dims=[0, 2])", Columns: []int{0, 2}, FeatureNames: []string{"lat", "z", "lon"}, TargetName: "y", ParameterNames: []string{"lengthscale", "signal_variance"},
+		Theta: []float64{9, 1}, NoiseVariance: 0.05, X: []float64{10, 20, 40, -30}, Y: []float64{1, 2}, Alpha: make([]float64, 2), Scaling: gp.Scaling{XMean: make([]float64, 2), XScale: []float64{1, 1}, YScale: 1},
+	}
+	on, rows := testcheck.Get(cpu.New(device.Options{}))(t), []float64{10, 99, 120, -97, 0, 3}
+	p := testcheck.Get(m.Condition(t.Context(), on))(t)
+	defer p.Close()
+	_, predicted := p.Predict(t.Context(), rows, 2)
+	_, _, updated := m.Extend(t.Context(), on, gp.Addition{X: rows, Y: []float64{1, 2}, N: 2})
+	for _, err := range []error{predicted, updated} {
+		testcheck.Fail[*gp.RangeError](t, err, `column "lat" of row 2 (from 1)`, "-97")
+	}
+}

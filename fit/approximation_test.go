@@ -139,8 +139,7 @@ func TestTightened(t *testing.T) {
 		}
 	}
 	// Where not all rows are compared, the bound of the data fit stands in for the rest.
-	a := fitNearly(t, testmethod.Nearly{Error: 1e-6, Rows: 0.5}, d, o).Report.Approximation
-	if a.RowsVerified != 40 || a.Unknown() || !(*a.Bound > 0) {
+	if a := fitNearly(t, testmethod.Nearly{Error: 1e-6, Rows: 0.5}, d, o).Report.Approximation; a.RowsVerified != 40 || a.Unknown() || !(*a.Bound > 0) {
 		t.Errorf("of half of the rows: %+v", a)
 	}
 }
@@ -164,8 +163,7 @@ func (refusing) Supports(device.Workload) error {
 // TestNotTightened checks that a fit whose method cannot reach a smaller error keeps its result.
 func TestNotTightened(t *testing.T) {
 	d, o := synthetic(80), problem.Options{Kernel: "rbf", Posterior: problem.NoPosterior, LeaveOneOut: true}
-	job := testcheck.Get(Prepare(d, o, problem.Events{}))(t)
-	out := testcheck.Get(Run(t.Context(), job, brittle{nearly(t, testmethod.Nearly{Error: 1})}))(t)
+	out := testcheck.Get(Run(t.Context(), testcheck.Get(Prepare(d, o, problem.Events{}))(t), brittle{nearly(t, testmethod.Nearly{Error: 1})}))(t)
 	defer out.Close()
 	r := &out.Report
 	if a := r.Approximation; a == nil || a.Tightened != 0 || !a.Loose() || r.Verdict.Level != summary.Fair {

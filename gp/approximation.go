@@ -26,8 +26,7 @@ type Approximation struct {
 
 // valid reports whether the numbers are possible.
 func (a *Approximation) valid() bool {
-	const most = 20
-	return a.Method != "" && (a.Unknown() || *a.Bound >= 0 && a.RowsVerified > 0 && a.Missed == 0) && a.Tolerance > 0 && a.Element >= 0 && a.Tightened >= 0 && a.Tightened <= most
+	return a.Method != "" && (a.Unknown() || *a.Bound >= 0 && a.RowsVerified > 0 && a.Missed == 0) && a.Tolerance > 0 && a.Element >= 0 && a.Tightened >= 0 && a.Tightened <= 20
 }
 
 // Unknown reports whether the error has no bound, because nothing was checked or the check failed.
@@ -36,8 +35,7 @@ func (a *Approximation) Unknown() bool { return a.Bound == nil }
 // Loose reports whether the error may be larger than wanted.
 func (a *Approximation) Loose() bool { return a != nil && (a.Unknown() || !(*a.Bound <= a.Tolerance)) }
 
-// Wanted returns the bound that the method was asked for last, of one of some targets: a half, since the data fit has an
-// error, too.
+// Wanted returns the bound that the method was asked for last, of one of some targets: a half, since the data fit has an error, too.
 func (a *Approximation) Wanted(targets int) float64 {
 	wanted := a.Tolerance / float64(2*targets)
 	for range a.Tightened {

@@ -2,7 +2,6 @@ package gp
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"testing"
 
@@ -29,9 +28,8 @@ func TestApproximationFile(t *testing.T) {
 		size += math.Abs(v)
 	}
 	for _, share := range []float64{0.1, 100} {
-		fine := share < 1
 		m.Alpha[3] += share * 1e-7 * size
-		if err := m.CheckWeights(t.Context()); (err == nil) != fine {
+		if err := m.CheckWeights(t.Context()); (err == nil) != (share < 1) {
 			t.Errorf("weights off by %v of the error of the elements: %v", share, err)
 		}
 	}
@@ -49,12 +47,9 @@ func TestApproximationFile(t *testing.T) {
 	text := a.Advice()
 	a.Bound, a.Element = nil, 1
 	testcheck.Words(t, text+a.Advice()+string(testcheck.Get(json.Marshal(a))(t)), "off by 0.002 nats, and 0.001 were wanted", "tolerance changes nothing", "nobody knows", "makes the blocks better", `"bound":null`)
-	var none *Approximation
-	if none.Loose() || none.Advice() != "" {
+	if none := (*Approximation)(nil); none.Loose() || none.Advice() != "" {
 		t.Error("an exact method may be off")
 	}
 	_, _, err := fresh.Extend(t.Context(), backend, Addition{})
-	if _, ok := errors.AsType[*device.UnsupportedError](err); !ok {
-		t.Errorf("an update: %v", err)
-	}
+	testcheck.Fail[*device.UnsupportedError](t, err, "an update")
 }

@@ -72,16 +72,3 @@ func TestColumnTransformsChecked(t *testing.T) {
 		}
 	}
 }
-
-// TestBeyondPole checks that predictions and updates refuse a latitude beyond a pole.
-func TestBeyondPole(t *testing.T) {
-	m := newModel(t, 12)
-	m.Kernel, m.ParameterNames, m.Theta = "rbf(sphere)", []string{"lengthscale", "signal_variance"}, []float64{9, 1}
-	weigh(t, m)
-	rows := []float64{10, 0, 20, -97, 0, 3}
-	_, predicted := condition(t, m).Predict(t.Context(), rows, 2)
-	_, _, updated := m.Extend(t.Context(), backend, Addition{X: rows, Y: []float64{1, 2}, N: 2})
-	for _, err := range []error{predicted, updated} {
-		testcheck.Fail[*RangeError](t, err, `column "a" of row 2 (from 1)`, "-97")
-	}
-}

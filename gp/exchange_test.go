@@ -152,16 +152,6 @@ func TestReadModel(t *testing.T) {
 	}
 }
 
-// TestReadLatitude checks that read_model.py refuses a latitude beyond a pole.
-func TestReadLatitude(t *testing.T) {
-	interpreter := python(t, "numpy")
-	e := newExchange(t, gp.ExampleModelForTest(t, "rbf(sphere)", false), "sphere", "json", gp.NewRowsForTest(1))
-	testcheck.Do(t, os.WriteFile(e.points, []byte("a,c\n10,0\n97,0\n"), 0o644))
-	if _, err := runPython(t, interpreter, "read_model", e); err == nil || !strings.Contains(err.Error(), "row 2 (from 1): a latitude") {
-		t.Errorf("a latitude of 97 degrees: %v", err)
-	}
-}
-
 // TestReadGroups checks the noise groups of rows of the table.
 func TestReadGroups(t *testing.T) {
 	interpreter := python(t, "numpy")

@@ -23,20 +23,15 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("gp: got %d numbers for %d rows of %d features", e.Numbers, e.Rows, e.Features)
 }
 
-// inputs says which of all features are the inputs of a model, their scaling and the kernel.
-type inputs struct {
-	features int
-	columns  []int
-	Scaling
-	*Model
-}
+// inputs is a model as the map from rows of all features to its inputs.
+type inputs struct{ *Model }
 
-func (m *Model) inputs() inputs { return inputs{len(m.FeatureNames), m.Columns, m.Scaling, m} }
+func (m *Model) inputs() inputs { return inputs{m} }
 
 // used selects the columns in use from n rows of features, row-major with one
 // column for every name in FeatureNames. The result is n×len(Columns). Errors are [*ShapeError], and [*RangeError] for a latitude beyond a pole.
 func (in inputs) used(rows []float64, n int) ([]float64, error) {
-	all, d := in.features, len(in.columns)
+	all, d := len(in.FeatureNames), len(in.Columns)
 	if n < 0 || len(rows) != n*all {
 		return nil, &ShapeError{Numbers: len(rows), Rows: n, Features: all}
 	}
@@ -44,12 +39,12 @@ func (in inputs) used(rows []float64, n int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i, why := kernel.BeyondPole(e, in.columns, rows, all); i >= 0 {
+	if i, why := kernel.BeyondPole(e, in.Columns, rows, all); i >= 0 {
 		return nil, &RangeError{fmt.Sprintf("column %q", in.FeatureNames[i%all]), i / all, why}
 	}
 	used := make([]float64, n*d)
 	for i := range n {
-		for q, c := range in.columns {
+		for q, c := range in.Columns {
 			used[i*d+q] = rows[i*all+c]
 		}
 	}
@@ -62,19 +57,18 @@ func (in inputs) at(rows []float64, n int) (*kernel.Points, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kernel.NewPoints(in.Inputs(used), n, len(in.columns)), nil
+	return kernel.NewPoints(in.Scaling.Inputs(used), n, len(in.Columns)), nil
 }
 
-// slopes returns derivatives at rows of features by the columns in use, in scaled units, as derivatives by
-// all features in original units.
+// slopes returns derivatives at rows of features by the columns in use, in scaled units, as derivatives by all features in original units.
 func (in inputs) slopes(rows, derivatives []float64) []float64 {
-	all, d := in.features, len(in.columns)
+	all, d := len(in.FeatureNames), len(in.Columns)
 	out := make([]float64, len(derivatives)/d*all)
 	for i, v := range derivatives {
 		row, q := i/d, i%d
-		at := row*all + in.columns[q]
-		if out[at] = v * in.YScale / in.XScale[q]; in.XTransforms != nil && in.XTransforms[q] != nil {
-			out[at] *= math.Exp(in.XTransforms[q].LogSlope(rows[at]))
+		at := row*all + in.Columns[q]
+		if out[at] = v * in.Scaling.YScale / in.Scaling.XScale[q]; in.Scaling.XTransforms != nil && in.Scaling.XTransforms[q] != nil {
+			out[at] *= math.Exp(in.Scaling.XTransforms[q].LogSlope(rows[at]))
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,25 +12,19 @@ import (
 	"gpfit/kernel"
 )
 
-// RangeError reports a result that is not a finite number because the requested
-// rows or the model exceed the range of double precision, or a row that the kernel cannot take.
+// RangeError reports a result that is not a finite number because rows or the model exceed the range of double precision, or a row that the kernel cannot take.
 type RangeError struct {
-	// What names the result. Row is its row, counted from 0, or −1 if it belongs to
-	// the model as a whole.
+	// What names the result. Row is its row, counted from 0, or −1 if it belongs to the model as a whole.
 	What string
 	Row  int
-	// Why says what is wrong with a number that is finite.
-	Why string
+	Why  string // what is wrong with a number that is finite
 }
 
 func (e *RangeError) Error() string {
 	if e.Row < 0 {
 		return fmt.Sprintf("gp: the %s is not a finite number: the scales of the columns are too far apart for double precision; multiply or divide some by a power of ten and fit again", e.What)
 	}
-	if e.Why != "" {
-		return fmt.Sprintf("gp: the %s of row %d (from 1) %s", e.What, e.Row+1, e.Why)
-	}
-	return fmt.Sprintf("gp: the %s of row %d (from 1) is not a finite number: its values are too far from the training data for double precision, or the model's covariance is nearly singular", e.What, e.Row+1)
+	return fmt.Sprintf("gp: the %s of row %d (from 1) %s", e.What, e.Row+1, cmp.Or(e.Why, "is not a finite number: its values are too far from the training data for double precision, or the model's covariance is nearly singular"))
 }
 
 // checkResult returns a [*RangeError] for the first number of columns of m rows that is not finite.
@@ -122,12 +117,9 @@ func (m *Model) Validate() error {
 
 // validate checks that the columns are there, each once.
 func (in inputs) validate() error {
-	for i, c := range in.columns {
-		if slices.Contains(in.columns[:i], c) {
-			return fmt.Errorf("column %d twice", c)
-		}
-		if c < 0 || c >= in.features {
-			return fmt.Errorf("column %d of %d features", c, in.features)
+	for i, c := range in.Columns {
+		if slices.Contains(in.Columns[:i], c) || c < 0 || c >= len(in.FeatureNames) {
+			return fmt.Errorf("column %d of %d features, or twice", c, len(in.FeatureNames))
 		}
 	}
 	return nil

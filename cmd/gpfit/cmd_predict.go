@@ -393,8 +393,7 @@ func (r *prediction) drawPlot() error {
 // inTable adds the rows before the piece in hand to the row of an error.
 func (r *prediction) inTable(err error) error {
 	if e, ok := errors.AsType[*gp.RangeError](err); ok && e.Row >= 0 {
-		keys := columns.Keys{Blank: r.read.rows.Blank}
-		e.Row = r.done + keys.Place(e.Row)
+		e.Row = r.done + (&columns.Keys{Blank: r.read.rows.Blank}).Place(e.Row)
 	}
 	return err
 }

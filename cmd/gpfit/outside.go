@@ -43,8 +43,7 @@ type outsideRow struct {
 	Row    int     `json:"row"`
 	Column string  `json:"column"`
 	Value  float64 `json:"value"`
-	// Seen is the range of the training rows. Widths is the distance from it, in widths of the range; nil for a
-	// column that is constant in the training rows.
+	// Seen is the range of the training rows. Widths is the distance from it, in widths of the range; nil for a column that is constant there.
 	Seen   [2]float64 `json:"seen"`
 	Widths *float64   `json:"widths,omitempty"`
 	column effect.Variable
@@ -103,11 +102,9 @@ func (o *outside) widths(c *effect.Variable, v float64) float64 {
 		return 0
 	}
 	far /= c.High - c.Low
-	if all := o.model.Scaling.XTransforms; all != nil {
-		if t := all[slices.Index(o.model.Columns, c.First)]; t != nil {
-			low, high := t.Forward(c.Low), t.Forward(c.High)
-			far = max(far, max(low-t.Forward(v), t.Forward(v)-high)/(high-low))
-		}
+	if q, all := slices.Index(o.model.Columns, c.First), o.model.Scaling.XTransforms; all != nil && all[q] != nil {
+		low, high, at := all[q].Forward(c.Low), all[q].Forward(c.High), all[q].Forward(v)
+		far = max(far, max(low-at, at-high)/(high-low))
 	}
 	return far
 }

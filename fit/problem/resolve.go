@@ -155,21 +155,14 @@ func (o Options) expertRefusals(malformed error) []refusal {
 
 // checkLatitudes returns a [*DataError] if a latitude of the kernel is beyond a pole, in a row of the fit or held out.
 func (o *resolved) checkLatitudes(s *Sample) error {
-	if o.kernel == nil {
-		return nil
+	if at, why := kernel.BeyondPole(o.kernel, s.Columns, s.Data.X, s.Data.D); at >= 0 {
+		return &DataError{fmt.Sprintf("the column %q %s", s.Data.FeatureNames[at%s.Data.D], why)}
 	}
-	at, why := kernel.BeyondPole(o.kernel, s.Columns, s.Data.X, s.Data.D)
-	if at < 0 {
-		return nil
-	}
-	return &DataError{fmt.Sprintf("the column %q %s", s.Data.FeatureNames[at%s.Data.D], why)}
+	return nil
 }
 
 // keepDegrees lets the columns of latitudes and longitudes of the kernel keep their degrees.
 func (o *resolved) keepDegrees(s *Sample, scaling gp.Scaling) {
-	if o.kernel == nil {
-		return
-	}
 	latitudes, longitudes := kernel.OnSphere(o.kernel, s.Columns)
 	for c, column := range s.Columns {
 		if slices.Contains(latitudes, column) || slices.Contains(longitudes, column) {

@@ -189,6 +189,8 @@ def test_errors_are_those_of_the_program():
     places = pygpfit.fit({"c0": 28 * columns["c0"], "c1": columns["c1"], "y": y}, kernel="rbf(sphere)", max_evals=5)
     with pytest.raises(DataError, match="latitude"):  # not far away
         places.predict({"c0": [97.0], "c1": [1.0]})
+    with pytest.raises(ValueError, match="row 2 .* latitude"):  # as examples/read_model.py
+        places.near().mixed(np.array([[9.0, 1.0], [97.0, 1.0]]))
     with pytest.raises(pygpfit.UsageError, match="interval"):
         model.predict(columns, interval=2)
     with pytest.raises(pygpfit.UsageError, match="writes no file"):

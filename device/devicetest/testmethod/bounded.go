@@ -49,9 +49,7 @@ type nearlyBackend struct {
 
 // For keeps the tolerance.
 func (b nearlyBackend) For(w device.Workload) device.Backend {
-	if b.tolerance = device.DefaultTolerance; w.Tolerance > 0 {
-		b.tolerance = w.Tolerance
-	}
+	b.tolerance = cmp.Or(w.Tolerance, device.DefaultTolerance)
 	return b
 }
 
