@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
+	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 	"gpfit/kernel/vec"
 )
@@ -123,7 +124,7 @@ func (w *engine) products(ctx context.Context, rows []int, b blas64.General) (bl
 // refine adds Σ̃⁻¹r to solutions of b for r = b − Σα̃, from all elements of Σ, and returns the bound ‖r‖²/σ² of the largest change of the
 // data fit that is left. With Σ = Σ̃ + E, α = Σ⁻¹b and α₁ = α̃ + Σ̃⁻¹r it is bᵀ(α − α₁) = −(Eα)ᵀΣ̃⁻¹r, and r = −Eα̃.
 func (w *engine) refine(ctx context.Context, b, alpha blas64.General) (bound float64, err error) {
-	rest, err := w.products(ctx, w.firstRows(w.N), alpha)
+	rest, err := w.products(ctx, matrixrows.All(w.N), alpha)
 	if err != nil {
 		return 0, err
 	}
@@ -142,28 +143,7 @@ func (w *engine) refine(ctx context.Context, b, alpha blas64.General) (bound flo
 	return slices.Max(sums) / slices.Min(w.noise), nil
 }
 
-// firstRows returns the first rows.
-func (w *engine) firstRows(count int) []int {
-	rows := make([]int, count)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
-}
-
 // verifiedRows returns the rows that a comparison takes, in the order of the tree: all, or random ones.
 func (w *engine) verifiedRows() []int {
-	rows := w.firstRows(w.N)
-	most := int(mostElements / float64(w.N))
-	if most >= w.N {
-		return rows
-	}
-	s := stream{2}
-	for k := range most {
-		j := k + s.below(w.N-k)
-		rows[k], rows[j] = rows[j], rows[k]
-	}
-	rows = rows[:most]
-	slices.Sort(rows)
-	return rows
+	return matrixrows.DrawRows(w.N, min(w.N, int(mostElements/float64(w.N))), 2, 0)
 }

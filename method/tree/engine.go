@@ -246,14 +246,11 @@ func squares(alpha blas64.General) float64 {
 
 // Whiten implements [device.Whitener].
 func (w *engine) Whiten(ctx context.Context, b []float64, m int, transposed bool) error {
+	sides, apply := w.ordered(b, m), w.whiten
 	if transposed {
-		sides := w.ordered(b, m)
-		w.back(w.root, sides, w.Threads)
-		w.restore(b, sides)
-		return ctx.Err()
+		apply = w.back
 	}
-	sides := w.ordered(b, m)
-	w.whiten(w.root, sides, w.Threads)
+	apply(w.root, sides, w.Threads)
 	w.restore(b, sides)
 	return ctx.Err()
 }
