@@ -20,7 +20,7 @@ const LeastTolerance = 1e-14
 type Bound struct {
 	// Tolerance is the largest element of E, relative to the largest variance of the kernel, for which the blocks were made.
 	Tolerance float64
-	// LogDet is an estimate of the error of ½log|Σ̃| before a comparison, without rounding errors: 2·tol·√(tr Σ̃⁻¹/σ²)·(amplitude), an empirical constant.
+	// LogDet is an estimate of the error of ½log|Σ̃| before a comparison, without rounding errors: 2·tol·amplitude·√n/σ², an empirical constant.
 	LogDet float64
 	// Fit is an upper limit of the error of ½yᵀΣ̃⁻¹y for the right side with the largest one: ½·tol·√n·‖Σ̃⁻¹y‖² and rounding.
 	Fit float64

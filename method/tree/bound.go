@@ -16,7 +16,7 @@ import (
 // Bound implements [device.Bounded].
 func (w *engine) Bound() device.Bound {
 	b := device.Bound{Tolerance: w.tolerance / w.amplitude, Fit: w.fit}
-	b.LogDet = 2 * w.tolerance * math.Sqrt(w.trace/slices.Min(w.noise))
+	b.LogDet = 2 * w.tolerance * math.Sqrt(float64(w.N)) / slices.Min(w.noise)
 	for _, t := range w.nodes {
 		b.Rank = max(b.Rank, t.m.Rows)
 	}

@@ -55,10 +55,8 @@ func (w *engine) InverseDiagonal(ctx context.Context, dst []float64) error {
 	if err := w.descend(ctx, d); err != nil {
 		return err
 	}
-	w.trace = 0
 	for i, k := range w.at {
 		dst[k] = d.diagonal[i]
-		w.trace += d.diagonal[i]
 	}
 	return nil
 }

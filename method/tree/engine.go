@@ -27,8 +27,8 @@ type engine struct {
 	known *order
 	*evaluation
 	logDet float64
-	// fit is the largest bound of a data fit since Form, and trace the trace of Σ̃⁻¹ or an upper limit.
-	fit, trace float64
+	// fit is the largest bound of a data fit since Form.
+	fit float64
 	// factorFlops are the operations of the factor.
 	factorFlops int64
 }
@@ -91,7 +91,7 @@ func (w *engine) factorTo(ctx context.Context, e *evaluation, relative float64) 
 	}
 	w.evaluation, w.logDet = e, e.root.logDet
 	w.factorFlops = w.algebra.flops.Load() - before
-	w.fit, w.trace = 0, float64(w.N)/slices.Min(e.noise)
+	w.fit = 0
 	return w.logDet, nil
 }
 
