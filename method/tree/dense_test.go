@@ -43,10 +43,7 @@ func TestDense(t *testing.T) {
 	var loose []float64
 	for seed := range count {
 		p := randomProblem(t, seed, most)
-		of := usualSizes
-		if seed%2 == 0 {
-			of = small
-		}
+		of := []sizes{small, usualSizes}[seed%2]
 		want, err := exact(t, p)
 		var got outcome
 		if err == nil {

@@ -104,10 +104,8 @@ func TestMisses(t *testing.T) {
 		step = 1
 	}
 	for seed := 0; seed < 1852; seed += step {
-		var p *methodtest.Instance
-		if seed < 1000 {
-			p = stress(t, uint64(seed))
-		} else {
+		p := stress(t, uint64(seed))
+		if seed >= 1000 {
 			p = around(t, seed-1000)
 		}
 		most, alarm := misses(t, p, false)

@@ -15,6 +15,7 @@ import (
 	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 	"gpfit/kernel/kerneltest"
+	"gpfit/kernel/vec"
 )
 
 // open returns the backend for a bound in nats.
@@ -60,9 +61,7 @@ func likelihood(t testing.TB, w device.Workspace, p *methodtest.Instance) (out o
 		return out, err
 	}
 	out.logDet, _ = testcheck.Get2(w.LogDet())(t)
-	for i, v := range alpha {
-		out.fit += v * p.Y[i]
-	}
+	out.fit = vec.Dot(alpha, p.Y)
 	out.grad = make([]float64, p.Prog.NumParams)
 	diag := make([]float64, p.X.N)
 	testcheck.Do(t, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, p.Prog, p.Theta, out.grad, diag))
@@ -73,14 +72,11 @@ func likelihood(t testing.TB, w device.Workspace, p *methodtest.Instance) (out o
 	out.grad = append(out.grad, sum)
 	if b, ok := w.(device.Bounded); ok {
 		out.bound, out.found = b.Bound(), testcheck.Get(b.Verify(ctx, p.Y, alpha, 1))(t)
-		squares, amplitude := 0.0, make([]float64, p.X.N)
-		for _, v := range alpha {
-			squares += v * v
-		}
+		amplitude := make([]float64, p.X.N)
 		e := kernel.NewEvaluator(p.Prog)
 		e.Bind(p.Theta)
 		e.Diagonal(amplitude, p.X, 0, p.X.N)
-		out.prior = out.bound.Tolerance * slices.Max(amplitude) * math.Sqrt(float64(p.X.N)) * squares / 2
+		out.prior = out.bound.Tolerance * slices.Max(amplitude) * math.Sqrt(float64(p.X.N)) * vec.Dot(alpha, alpha) / 2
 	}
 	return out, nil
 }
@@ -153,11 +149,8 @@ func randomProblem(t testing.TB, seed uint64, most int) *methodtest.Instance {
 	}
 	p.Noise = []float64{math.Pow(10, -8*rng.Float64()-4*float64(seed%3/2))}
 	if rng.IntN(3) == 0 {
-		p.Noise = make([]float64, n)
 		low := math.Pow(10, -6*rng.Float64())
-		for i := range p.Noise {
-			p.Noise[i] = low * (1 + rng.Float64())
-		}
+		p.Noise = testcheck.Slice(n, func(int) float64 { return low * (1 + rng.Float64()) })
 	}
 	p.Y = methodtest.Normals(rng, n)
 	return p
