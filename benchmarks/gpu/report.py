@@ -22,7 +22,7 @@ TARGETS = {
 
 
 def scaled(n, scale):
-    return n if scale == 1 else max(40, round(n * scale))
+    return round(n) if scale == 1 else max(40, round(n * scale))
 
 
 def gb(count):

@@ -10,6 +10,7 @@ import unittest
 import compare
 import parts
 import power
+import report
 import run as script
 
 try:
@@ -29,6 +30,9 @@ class Power(unittest.TestCase):
         self.assertIsNone(power.integral(ramp, -0.1, 0.5))
         self.assertIsNone(power.integral(ramp, 0.5, 1.1))
         self.assertIsNone(power.integral([], 0, 1))
+
+    def test_sizes(self):
+        self.assertEqual([str(report.scaled(n, s)) for n, s in ((600.0, 1), (600 / 0.5, 0.5), (100, 0.01))], ["600", "600", "40"])
 
     def test_counter(self):
         with tempfile.TemporaryDirectory() as folder:
