@@ -1,16 +1,12 @@
 package cuda
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"testing"
 
 	"gpfit/device"
 	"gpfit/device/cuda/emulator"
-	"gpfit/device/cuda/kernels"
 	"gpfit/internal/testcheck"
 )
 
@@ -159,55 +155,5 @@ func TestFaultsOfSteps(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestTracks computes a product on each stream, on a device that works late, and reads all results.
-func TestTracks(t *testing.T) {
-	b := checked(t)
-	const n, count = 16, streams
-	most := 0
-	for seed := range 400 { // a product that nobody waits for ends last in few orders
-		emulator.Order(t, 1+seed)
-		got := make([]float64, n*n*count)
-		q := &queue{gpu: b.gpu, ctx: context.Background(), meter: &device.Meter{}, limit: 1e12}
-		testcheck.Do(t, b.gpu.do(func() error {
-			q.local(func(m *memory) {
-				var in, out buffer
-				q.need(m, &in, n*n*count)
-				q.need(m, &out, n*n*count)
-				numbers := make([]float64, n*n*count)
-				for i := range numbers {
-					numbers[i] = math.Sin(float64(i + seed))
-				}
-				q.upload(in.at, numbers)
-				var p phase
-				for i := range int64(count) {
-					a, c := kernels.Matrix{A: in.at, LD: n}.At(0, n*i), kernels.Matrix{A: out.at, LD: n}.At(0, n*i)
-					p = append(p, product{m: n, n: n, k: n, alpha: 1, opB: plain, a: a, b: a, c: c})
-				}
-				q.phase(p)
-				q.download(got, out.at)
-				for i := range count {
-					a := numbers[n*n*i:]
-					for r := range n {
-						for c := range n {
-							want := 0.0
-							for k := range n {
-								want += a[r+n*k] * a[k+n*c]
-							}
-							if v := got[n*n*i+r+n*c]; !(math.Abs(v-want) <= 1e-12) {
-								q.fail(fmt.Errorf("product %d, element (%d, %d) is %v, want %v", i, r, c, v, want))
-							}
-						}
-					}
-				}
-			})
-			return q.err
-		}))
-		most = max(most, emulator.Busy())
-	}
-	if most < streams {
-		t.Errorf("at most %d streams have work at the same time", most)
 	}
 }
