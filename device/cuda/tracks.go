@@ -14,7 +14,7 @@ const streams = 4
 
 // lockstepStreams is the number of streams among which the jobs of a step are divided, so that the long tiles of some hide
 // the short steps of others.
-const lockstepStreams = 2
+const lockstepStreams = 3
 
 // workspaceOfStream is the memory in bytes of cuBLAS on a stream.
 const workspaceOfStream = 32 << 20

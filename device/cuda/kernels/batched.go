@@ -34,8 +34,8 @@ func (b Systems) launch(k *Kernel, each, o int64) Launch {
 	return launch(k, b.Count*each, b.Problems, b.LD, b.N, o)
 }
 
-// A block of gpfit_batch_backward takes batchColumns columns.
-const batchColumns = 16
+// A block of gpfit_batch_below or gpfit_batch_above takes batchRows rows, and one of gpfit_batch_backward batchColumns columns.
+const batchRows, batchColumns = 32, 16
 
 // steps calls f with the first row of each leaf and the number of rows after the leaf.
 func (b Systems) steps(f func(o, after int64)) {
@@ -56,7 +56,7 @@ func (b Systems) Factor() (all []Launch) {
 // Columns computes columns o … o+MaxInvert−1 of L, which earlier columns have updated, for o a multiple of MaxInvert.
 func (b Systems) Columns(o int64) []Launch {
 	after := max(b.N-o-MaxInvert, 0)
-	return []Launch{b.launch(batchLeaf, 1, o), b.launch(batchBelow, tiles(after, MaxInvert), o)}
+	return []Launch{b.launch(batchLeaf, 1, o), b.launch(batchBelow, tiles(after, batchRows), o)}
 }
 
 // LogDet sets Σ log L_ii in Out.
@@ -81,7 +81,7 @@ func (b Systems) Invert() (all []Launch) {
 	sides := tiles(b.N, MaxInvert)
 	b.steps(func(o, after int64) {
 		row := o/MaxInvert + 1
-		all = append(all, b.launch(batchAbove, tiles(b.N-after, MaxInvert), o), b.launch(batchExpand, row*sides-row*(row-1)/2, o))
+		all = append(all, b.launch(batchAbove, tiles(b.N-after, batchRows), o), b.launch(batchExpand, row*sides-row*(row-1)/2, o))
 	})
 	return all
 }

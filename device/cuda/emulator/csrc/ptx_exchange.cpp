@@ -97,8 +97,11 @@ void multiplyMatrices(Frame &f, const Instr &in) {
     const double *a = f.source<double>(in.op[2], 0), *b = f.source<double>(in.op[3], 1);
     double sums[2][MaxThreads];
     for (int t = f.lo; t < f.hi; t++) {
+        if (!f.on(t)) {
+            continue;
+        }
         const int warp = t - t % static_cast<int>(Lanes), lane = t - warp;
-        if (lane == 0 || t == f.lo) {
+        if (lane == 0 || t == f.lo || !f.on(t - 1)) {
             requireMembers(f, t, ~u32(0));
         }
         for (int k = 0; k < 2; k++) {

@@ -157,9 +157,9 @@ struct Substitution {
     double inverse[Order];
 };
 
-// Rows of Order columns: thread t has the columns t mod Lanes + Lanes·k of row t/Lanes in its registers. The threads of a row
+// A block solves for Rows rows of Order columns: thread t has the columns t mod Lanes + Lanes·k of row t/Lanes in its registers. The threads of a row
 // pass its solution on without a barrier.
-constexpr int Lanes = Threads / Order, Share = Order / Lanes;
+constexpr int Rows = 32, Lanes = Threads / Rows, Share = Order / Lanes;
 
 struct Row {
     double v[Share];
@@ -178,7 +178,7 @@ template <int Lanes> DEVICE double fromLane(double v, int lane) {
     return v;
 }
 
-// Solves X·Lᵀ = B for Order rows B with the leaf that s holds, and returns −X. The diagonal of the leaf becomes zero.
+// Solves X·Lᵀ = B for Rows rows B with the leaf that s holds, and returns −X. The diagonal of the leaf becomes zero.
 DEVICE void substitute(Substitution *s, Row *b) {
     int t = thread(), lane = laneOf();
     if (t < Order) {
@@ -221,10 +221,10 @@ DEVICE void writeRow(const Row *b, double *a, int lda, int rows) {
 // gpfit_batch_below computes the rows of L below the leaf at o, in place.
 KERNEL gpfit_batch_below(const Problem *problems, i64 lda, i64 n, i64 o) {
     SHARED(Substitution, s);
-    i64 w = leafWidth(n, o), each = tilesOf(n - o - w, Order);
+    i64 w = leafWidth(n, o), each = tilesOf(n - o - w, Rows);
     Problem p = problemOf(problems, each);
-    i64 i0 = o + w + block() % each * Order;
-    int rows = (int)least(Order, n - i0), ld = (int)lda;
+    i64 i0 = o + w + block() % each * Rows;
+    int rows = (int)least(Rows, n - i0), ld = (int)lda;
     loadLeaf(&s.leaf, p.a + at(o, o, lda), ld, (int)w);
     double *a = p.a + at(i0, o, lda);
     const double *from = a + least(thread() / Lanes, rows - 1) + laneOf() * ld; // the last row more than once
@@ -241,16 +241,16 @@ KERNEL gpfit_batch_below(const Problem *problems, i64 lda, i64 n, i64 o) {
 // and the diagonal of the leaf to the pivots.
 KERNEL gpfit_batch_above(const Problem *problems, i64 lda, i64 n, i64 o) {
     SHARED(Substitution, s);
-    i64 w = leafWidth(n, o), end = o + w, each = tilesOf(end, Order);
+    i64 w = leafWidth(n, o), end = o + w, each = tilesOf(end, Rows);
     Problem p = problemOf(problems, each);
-    i64 i0 = block() % each * Order;
-    int rows = (int)least(Order, end - i0), ld = (int)lda;
+    i64 i0 = block() % each * Rows;
+    int rows = (int)least(Rows, end - i0), ld = (int)lda;
     loadLeaf(&s.leaf, p.a + at(o, o, lda), ld, (int)w);
     const double *a = p.a + at(i0, o, lda);
     Row b;
     for (int k = 0; k < Share; k++) {
         int i = thread() / Lanes, j = laneOf() + Lanes * k;
-        double one = i == j ? 1.0 : 0.0; // o is a multiple of Order
+        double one = i0 + i == o + j ? 1.0 : 0.0;
         if (i0 < o) {
             one = j < (int)w ? a[i + j * ld] : 0.0;
         }
@@ -266,20 +266,31 @@ KERNEL gpfit_batch_above(const Problem *problems, i64 lda, i64 n, i64 o) {
 
 #include "product.h"
 
+struct Place {
+    int row, column;
+};
+
+// The tile with a number among those on and above the diagonal, in the first rows of side columns. The first row and the last, the
+// second and the last but one, and so on, have the same number of tiles together.
+DEVICE Place placeOf(int tile, int rows, int side) {
+    int both = 2 * side - rows + 1, row = tile / both, next = tile - row * both;
+    if (next >= side - row) {
+        next -= side - row;
+        row = rows - 1 - row;
+    }
+    return {row, row + next};
+}
+
 // gpfit_batch_trailing subtracts the product of the leaf's columns of L from the columns to the
 // right of the leaf at o, in the lower triangle.
 KERNEL gpfit_batch_trailing(const Problem *problems, i64 lda, i64 n, i64 o) {
     SHARED(Chunks, s);
     i64 w = leafWidth(n, o), from = o + w, side = tilesOf(n - from, Order), each = side * (side + 1) / 2;
     Problem p = problemOf(problems, each);
-    int tile = (int)(block() % each), column = 0;
-    for (int left = (int)side; tile >= left; left--) {
-        tile -= left;
-        column++;
-    }
-    i64 i0 = from + (column + tile) * Order, j0 = from + column * Order;
+    Place tile = placeOf((int)(block() % each), (int)side, (int)side);
+    i64 i0 = from + tile.column * Order, j0 = from + tile.row * Order; // of the lower triangle
     const double *l = p.a + at(0, o, lda);
-    Product sum = multiply(&s, l + i0, n - i0, l + j0, n - j0, lda);
+    Product sum = multiply(&s, l + i0, n - i0, l + j0, n - j0, lda, i0 == j0 ? Lower : Whole);
     double *a = p.a + at(i0, j0, lda);
     int rows = (int)least(Order, n - i0), ld = (int)lda;
     if (i0 > j0 && rows == Order) {
@@ -304,15 +315,11 @@ KERNEL gpfit_batch_expand(const Problem *problems, i64 lda, i64 n, i64 o) {
     i64 w = leafWidth(n, o), end = o + w, side = tilesOf(n, Order), rows = tilesOf(end, Order);
     i64 each = rows * side - rows * (rows - 1) / 2;
     Problem p = problemOf(problems, each);
-    int tile = (int)(block() % each), row = 0;
-    for (int left = (int)side; tile >= left; left--) {
-        tile -= left;
-        row++;
-    }
-    i64 i0 = row * Order, j0 = (row + tile) * Order;
+    Place tile = placeOf((int)(block() % each), (int)rows, (int)side);
+    i64 i0 = tile.row * Order, j0 = tile.column * Order;
     bool right = j0 >= end, first = right ? i0 == o : j0 == o;
     const double *y = right ? p.a + at(j0, o, lda) : p.panel + j0;
-    Product sum = multiply(&s, p.panel + i0, end - i0, y, (right ? n : end) - j0, lda);
+    Product sum = multiply(&s, p.panel + i0, end - i0, y, (right ? n : end) - j0, lda, i0 == j0 ? Upper : Whole);
     double *a = p.a + at(i0, j0, lda), sign = right ? -1.0 : 1.0;
     int height = (int)least(Order, end - i0), width = (int)least(Order, (right ? n : end) - j0), ld = (int)lda;
     if (j0 > i0 && height == Order && width == Order) {

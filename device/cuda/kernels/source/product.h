@@ -30,8 +30,13 @@ DEVICE void multiplyAdd(double *c, double a, double b) {
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(c[0]), "+d"(c[1]) : "d"(a), "d"(b));
 }
 
-// Computes X·Yᵀ for the first m rows of x and k rows of y, both of Order columns. Elements beyond these rows mean nothing.
-DEVICE Product multiply(Chunks *s, const double *x, i64 m, const double *y, i64 k, i64 lda) {
+// The elements of a block that are wanted.
+enum Part { Whole, Lower, Upper };
+
+// Computes X·Yᵀ for the first m rows of x and k rows of y, both of Order columns. Elements beyond these rows, and those that are not
+// wanted, mean nothing.
+DEVICE Product multiply(Chunks *s, const double *x, i64 m, const double *y, i64 k, i64 lda, Part part) {
+    bool idle = firstRow() >= m || firstColumn() >= k || (part == Lower && firstRow() + 15 < firstColumn()) || (part == Upper && firstRow() > firstColumn() + 31);
     Product sum;
     for (int r = 0; r < Tall; r++) {
         for (int c = 0; c < 2 * Broad; c++) {
@@ -58,7 +63,7 @@ DEVICE Product multiply(Chunks *s, const double *x, i64 m, const double *y, i64 
         barrier();
         const double *tileX = s->x[fragmentColumn()] + productRow(0), *tileY = s->y[fragmentColumn()] + firstColumn() + fragmentRow();
 #pragma clang loop unroll(full)
-        for (int q = 0; q < Depth; q += 4) {
+        for (int q = 0; q < Depth && !idle; q += 4) {
             double a[Tall], b[Broad];
             for (int r = 0; r < Tall; r++) {
                 a[r] = tileX[q * Wide + r * 8];
