@@ -97,7 +97,12 @@ func (m *Meter) Valued(f float64, rows int) {
 
 // Iterated takes over an iteration.
 func (m *Meter) Iterated(it descent.Iteration) {
-	m.change(func() { m.p.Iteration, m.p.Begun = it, true })
+	m.change(func() {
+		if !m.p.Begun {
+			m.told = time.Time{}
+		}
+		m.p.Iteration, m.p.Begun = it, true
+	})
 }
 
 // Step begins the step of this number, from 0.
@@ -110,8 +115,8 @@ func (m *Meter) End(f float64) {
 	})
 }
 
-// usual is the share of a step up to which it takes the expected work.
-const usual = 0.8
+// usual is the share of a step up to which it takes the expected work, and almost the largest share before the end.
+const usual, almost = 0.8, 0.999
 
 // report tells how far the fit is, from time to time.
 func (m *Meter) report() {
@@ -133,7 +138,7 @@ func (m *Meter) report() {
 			left += work
 		}
 	}
-	m.p.Share, m.p.Left = m.share.Of(before, total), 0
+	m.p.Share, m.p.Left = min(m.share.Of(before, total), almost), 0
 	if m.at == len(m.steps) {
 		m.p.Share = 1
 	} else if now.Sub(m.began) > time.Second {

@@ -29,9 +29,18 @@ import (
 func runReport(c *cli.Command) error {
 	info, err := os.Stat(c.Args[0])
 	if err == nil && info.IsDir() || err != nil && strings.HasSuffix(strings.TrimRight(c.Args[0], `/\`), ".run") { // the name decides without a file
-		return reportBatch(c)
+		err = reportBatch(c)
+	} else {
+		err = reportModel(c)
 	}
-	return reportModel(c)
+	if err != nil || !c.Output.JSON || c.Output.Out == "-" {
+		return err
+	}
+	return json.NewEncoder(c.Out).Encode(struct {
+		Type          string `json:"type"`
+		SchemaVersion int    `json:"schema_version"`
+		File          string `json:"file"`
+	}{"report", summary.SchemaVersion, c.Output.Out})
 }
 
 // batchOptions are the options that the page of a batch has.
@@ -231,12 +240,5 @@ func writePage(c *cli.Command, out string, write func(io.Writer) error) error {
 		return err
 	}
 	c.Msg.Note("page written to %s", out)
-	if !c.Output.JSON {
-		return nil
-	}
-	return json.NewEncoder(c.Out).Encode(struct {
-		Type          string `json:"type"`
-		SchemaVersion int    `json:"schema_version"`
-		File          string `json:"file"`
-	}{"report", summary.SchemaVersion, out})
+	return nil
 }

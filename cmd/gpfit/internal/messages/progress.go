@@ -113,9 +113,10 @@ func (m *Writer) Part(share float64, words string) {
 }
 
 func (m *Writer) showFit() {
-	if ends := m.fit.Share == 1; ends || time.Since(m.last) >= m.interval || m.heard() {
+	first := m.fit.Begun && !m.printed
+	if ends := m.fit.Share == 1; first || ends || time.Since(m.last) >= m.interval || m.heard() {
 		m.ends = ends
-		m.draw(m.fit.text(m.what), ends && m.printed)
+		m.draw(m.fit.text(m.what), first || ends && m.printed)
 		m.ends = false
 	}
 }
