@@ -45,10 +45,7 @@ func Tune(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outc
 			return nil, checkpointError(err)
 		}
 	}
-	if j.Meter != nil {
-		steps := j.Steps(backends[0], Expect(j, backends[0]))
-		j.Meter.Begin(j.N(), steps[:]...)
-	}
+	j.Meter.Begin(j.N(), func() []float64 { return j.Steps(backends[0], Expect(j, backends[0])) })
 	w := &tuning.Workplace{Job: j, Backends: backends, Crew: &tuning.Crew{}}
 	late, end := grace(ctx, j, j.Notice)
 	finish := func() {

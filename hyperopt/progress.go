@@ -30,21 +30,24 @@ type Meter struct {
 	tell  func(FitProgress)
 	told  time.Time
 	began time.Time
-	// steps are the expected work of the steps of the fit, in seconds by the plan. The first at of them have ended, and
-	// done is the work of the next.
-	steps []float64
-	at    int
-	done  float64
-	all   float64   // work of all steps so far
-	last  time.Time // of the latest work
-	rate  pace.Rate // of work, the latest most
-	share pace.Share
-	rows  int
-	p     FitProgress
+	// plan returns the expected work of the steps of the fit, in seconds; steps are these once somebody hears of them.
+	// The first at of them have ended, and done is the work of the next.
+	plan   func() []float64
+	steps  []float64
+	ended  bool
+	at     int
+	done   float64
+	gauges []*Gauge  // with operations that are not yet taken over
+	all    float64   // work of all steps so far
+	last   time.Time // of the latest work
+	rate   pace.Rate // of work, the latest most
+	share  pace.Share
+	rows   int
+	p      FitProgress
 }
 
-// tellEvery is the shortest time between two reports of a meter, apart from the last one.
-const tellEvery = 10 * time.Millisecond
+// tellEvery is the shortest time between two reports of a meter, apart from the last one. The first comes after the time quiet.
+const tellEvery, quiet = 10 * time.Millisecond, 40 * time.Millisecond
 
 // NewMeter returns a meter that tells how far a fit is; nil if tell is nil. Calls of tell do not overlap.
 func NewMeter(tell func(FitProgress)) *Meter {
@@ -61,23 +64,50 @@ func (m *Meter) change(f func()) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.at < len(m.steps) {
+	if m.plan != nil && !m.ended {
 		f()
 		m.report()
 	}
 }
 
-// Begin begins a fit of a number of rows, whose steps are expected to take so much work. Only the first call counts.
-func (m *Meter) Begin(rows int, steps ...float64) {
-	if m != nil && m.steps == nil {
-		m.rows, m.steps, m.began, m.last = rows, steps, time.Now(), time.Now()
+// Begin begins a fit of a number of rows, whose steps are expected to take the work of plan. Only the first call counts.
+func (m *Meter) Begin(rows int, plan func() []float64) {
+	if m != nil && m.plan == nil {
+		now := time.Now()
+		m.rows, m.plan, m.began, m.last, m.told = rows, plan, now, now, now.Add(quiet-tellEvery)
 	}
 }
 
-// Worked adds work.
-func (m *Meter) Worked(seconds float64) {
+// Gauge counts the operations of one place to evaluate. Nobody asks for the time of an operation in a short fit, because a device
+// may have to measure it.
+type Gauge struct {
+	meter   *Meter
+	perFlop func() float64
+	flops   float64 // not yet taken over
+}
+
+// Gauge returns a gauge with the time of an operation by the plan, in seconds.
+func (m *Meter) Gauge(perFlop func() float64) *Gauge {
+	return &Gauge{meter: m, perFlop: sync.OnceValue(perFlop)}
+}
+
+// Worked adds operations.
+func (g *Gauge) Worked(flops float64) {
+	m := g.meter
 	m.change(func() {
+		if g.flops == 0 {
+			m.gauges = append(m.gauges, g)
+		}
+		g.flops += flops
 		now := time.Now()
+		if now.Sub(m.began) < quiet {
+			return
+		}
+		seconds := 0.0
+		for _, g := range m.gauges {
+			seconds, g.flops = seconds+g.flops*g.perFlop(), 0
+		}
+		m.gauges = m.gauges[:0]
 		if m.all += seconds; m.all > 0 {
 			m.rate.Fade(1 - seconds/m.all)
 		}
@@ -97,21 +127,24 @@ func (m *Meter) Valued(f float64, rows int) {
 
 // Iterated takes over an iteration.
 func (m *Meter) Iterated(it descent.Iteration) {
-	m.change(func() {
-		if !m.p.Begun {
-			m.told = time.Time{}
-		}
-		m.p.Iteration, m.p.Begun = it, true
-	})
+	m.change(func() { m.p.Iteration, m.p.Begun = it, true })
 }
 
 // Step begins the step of this number, from 0.
-func (m *Meter) Step(number int) { m.change(func() { m.at, m.done = max(m.at, number), 0 }) }
+func (m *Meter) Step(number int) {
+	m.change(func() {
+		for _, g := range m.gauges {
+			g.flops = 0
+		}
+		m.at, m.done, m.gauges = max(m.at, number), 0, nil
+	})
+}
 
 // End ends the fit with the value of the result.
 func (m *Meter) End(f float64) {
 	m.change(func() {
-		m.at, m.p.Best, m.told = len(m.steps), f, time.Time{}
+		m.ended, m.p.Best, m.p.Share, m.p.Left = true, f, 1, 0
+		m.tell(m.p)
 	})
 }
 
@@ -121,8 +154,11 @@ const usual, almost = 0.8, 0.999
 // report tells how far the fit is, from time to time.
 func (m *Meter) report() {
 	now := time.Now()
-	if now.Sub(m.told) < tellEvery {
+	if m.ended || now.Sub(m.told) < tellEvery {
 		return
+	}
+	if m.steps == nil {
+		m.steps = m.plan()
 	}
 	var before, total, left float64
 	for i, work := range m.steps {
@@ -139,9 +175,7 @@ func (m *Meter) report() {
 		}
 	}
 	m.p.Share, m.p.Left = min(m.share.Of(before, total), almost), 0
-	if m.at == len(m.steps) {
-		m.p.Share = 1
-	} else if now.Sub(m.began) > time.Second {
+	if now.Sub(m.began) > time.Second {
 		m.p.Left = time.Duration(m.rate.Seconds(left) * float64(time.Second))
 	}
 	m.told = now

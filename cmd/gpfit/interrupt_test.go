@@ -22,7 +22,7 @@ import (
 // Gaussian process. gpfit must print and write what is done, and exit with code 130.
 func TestInterruptedComparison(t *testing.T) {
 	scores := filepath.Join(t.TempDir(), "scores.csv")
-	code, stdout, stderr := interrupt(t, "iteration 0", "compare", "../../examples/co2.csv", "--device", "cpu", "--folds", "3", "--methods", "mean,ridge,gp", "--json", "--out", scores)
+	code, stdout, stderr := interrupt(t, "evaluation", "compare", "../../examples/co2.csv", "--device", "cpu", "--folds", "3", "--methods", "mean,ridge,gp", "--json", "--out", scores)
 	if code != exit.Interrupted {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
@@ -114,7 +114,7 @@ func TestContinueReplaces(t *testing.T) {
 	dir := t.TempDir()
 	model, past := filepath.Join(dir, "m.gpfit"), time.Now().Add(-time.Hour)
 	args := []string{"fit", "../../examples/co2.csv", "--kernel", "rbf(ard)", "--device", "cpu", "--out", model, "--checkpoint", filepath.Join(dir, "ck")}
-	if code, _, stderr := interrupt(t, "iteration 0", args...); code != exit.Interrupted {
+	if code, _, stderr := interrupt(t, "evaluation", args...); code != exit.Interrupted {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 	m := testcheck.Get(gp.Load(model))(t)
@@ -130,7 +130,7 @@ func TestContinueReplaces(t *testing.T) {
 	ends(t, exit.Usage, "the file exists", args...)
 	whole := filepath.Join(dir, "whole.gpfit")
 	testcheck.Do(t, os.Rename(model, whole))
-	interrupt(t, "iteration 0", args...)
+	interrupt(t, "evaluation", args...)
 	testcheck.Do(t, os.Rename(whole, model)) // an earlier fit wrote it
 	testcheck.Do(t, os.Chtimes(model, past, past))
 	ends(t, exit.Usage, "the file exists", args...)

@@ -44,7 +44,8 @@ const unknownTime = 1
 
 // Steps returns what the steps of a fit are expected to take on b: tuning, which takes these parts, then standard errors and
 // scores, then the posterior. Robust fits tune several times.
-func (j *Job) Steps(b device.Backend, parts []Part) (steps [3]float64) {
+func (j *Job) Steps(b device.Backend, parts []Part) []float64 {
+	steps := make([]float64, 3)
 	one := cmp.Or(j.GradientTime(b).Seconds(), unknownTime)
 	for _, part := range parts {
 		steps[0] += cmp.Or(part.Seconds, valueShare*float64(part.Values)*one)

@@ -14,6 +14,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/transform"
 	"gpfit/method/experts"
@@ -31,8 +32,8 @@ type Placement struct {
 	from device.Backend
 	// owned is a fallback backend that the session opened itself.
 	owned device.Backend
-	// perFlop is the time of an operation in seconds, by the plan, and under the latest progress of the evaluation under way.
-	perFlop  float64
+	// gauge counts the operations, and under is the latest progress of the evaluation under way.
+	gauge    *hyperopt.Gauge
 	under    device.Progress
 	asked    int // values requested, for messages
 	Warnings []string
@@ -99,10 +100,10 @@ func (s *Placement) on(ctx context.Context, b device.Backend) error {
 		return err
 	}
 	s.Workspace, s.Objective, s.Info, s.Checked, s.checkedResidual = ws, obj, b.Info(), false, nil
-	if j.Meter != nil {
+	s.gauge = j.Meter.Gauge(func() float64 {
 		w := j.workload()
-		s.perFlop = cmp.Or(device.GradientTime(b, w).Seconds(), unknownTime) / max(1, b.Plan(w).FlopsGradient)
-	}
+		return cmp.Or(device.GradientTime(b, w).Seconds(), unknownTime) / max(1, b.Plan(w).FlopsGradient)
+	})
 	s.Listen(j.Events.OnProgress)
 	return nil
 }
@@ -119,7 +120,7 @@ func (s *Placement) Listen(f func(device.Progress)) {
 			more -= s.under.Done
 		}
 		s.under = p
-		s.Job.Meter.Worked(more * s.perFlop)
+		s.gauge.Worked(more)
 		if f != nil {
 			f(p)
 		}
