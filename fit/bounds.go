@@ -19,7 +19,21 @@ import (
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
+
+// flatFrom is how many times the range of a column a lengthscale is that has no effect.
+const flatFrom = 1000
+
+// noEffect says what a column has no effect beyond if its lengthscales have none.
+func noEffect(j *tuning.Job, c int) string {
+	for _, f := range j.Model.Basis {
+		if f.Group != mean.Constant && f.Column == c {
+			return "no effect beyond the " + j.MeanText() + " mean"
+		}
+	}
+	return "no effect by its lengthscale"
+}
 
 // relevance returns the columns in use, most relevant first; nil if their relevance is
 // not known or not a finite number.
@@ -44,6 +58,13 @@ func relevance(ctx context.Context, j *tuning.Job, threads int, p *gp.Posterior,
 				v = values[p.Offset+i]
 			}
 			out[c].Lengthscales = append(out[c].Lengthscales, v*s.Scalings[0].XScale[c])
+		}
+	}
+	for c := range out {
+		column := s.Points.Column(c)
+		width := s.Scalings[0].XScale[c] * (slices.Max(column) - slices.Min(column))
+		if l := out[c].Lengthscales; len(l) > 0 && slices.Min(l) > flatFrom*width {
+			out[c].NoEffect = noEffect(j, c)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b summary.ColumnRelevance) int { return cmp.Compare(b.Relevance, a.Relevance) })

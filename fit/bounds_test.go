@@ -194,3 +194,22 @@ func TestIdleColumnsLeave(t *testing.T) {
 	}
 	testcheck.Words(t, strings.Join(all.Warnings, "\n"), `columns "c", "d" do not matter`)
 }
+
+// TestNoEffect checks that the table of relevances says so of a column whose lengthscale is far beyond its range.
+func TestNoEffect(t *testing.T) {
+	d := synthetic(80)
+	for i := range d.N { // smooth in the first column, linear in the second
+		d.Y[i] = math.Sin(2*d.X[i*d.D]) + 0.5*d.X[i*d.D+1]
+	}
+	for _, mean := range []string{"linear", "constant"} {
+		opts := problem.Options{Kernel: "rbf(ard)", Mean: mean, Fix: []problem.Assignment{{Name: "lengthscale[kelvin]", Value: 1e6, Given: true}}}
+		out := testcheck.Get(Run(t.Context(), watched(t, d, opts, problem.Events{}), backend))(t)
+		defer out.Close()
+		table := summary.RelevanceTable(out.Report.Relevance)
+		text := table.Text()
+		want := map[string]string{"linear": "no effect beyond the linear mean", "constant": "no effect by its lengthscale"}[mean]
+		if strings.Count(text, "no effect") != 1 || !strings.Contains(text, want) {
+			t.Errorf("%s:\n%s", mean, text)
+		}
+	}
+}

@@ -223,13 +223,17 @@ func parameters(rows []Row) page.Section {
 
 // jobs lists all jobs, first what says whether to trust them: a narrow screen hides the rest.
 func jobs(rows []Row, caption string) page.Section {
-	t := fields.Of(rows, slices.Concat([]string{"job", "state", "level", "warnings"}, fields.Scores, []string{"nlml", "seconds", "n", "d", "device", "value_evaluations", "gradient_evaluations"})...)
+	paths := slices.Concat([]string{"job", "state", "level", "warnings"}, fields.Scores, []string{"nlml", "seconds", "n"})
+	if slices.ContainsFunc(rows, func(r Row) bool { return r.Device != rows[0].Device }) {
+		paths = append(paths, "device")
+	}
+	t := fields.Of(rows, paths...)
 	t.Caption = caption
 	for i := range t.Rows {
 		t.Rows[i].Bad = bad(rows[i])
 	}
-	t.Column(fields.Head{Text: "status", Words: true}, func(i int) string { return summary.StateText(rows[i].Status) })
-	t.Column(fields.Head{Text: "most relevant columns", Words: true}, func(i int) string { return rows[i].mostRelevant() })
+	t.Column(fields.Head{Text: "status", Words: true, Wrap: true}, func(i int) string { return summary.StateText(rows[i].Status) })
+	t.Column(fields.Head{Text: "most relevant columns", Words: true, Wrap: true}, func(i int) string { return rows[i].mostRelevant() })
 	return page.Section{Title: "Jobs", Tables: fields.Filled(t)}
 }
 

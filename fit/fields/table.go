@@ -155,9 +155,28 @@ func (t *Table) cell(i int, text string, width int) string {
 	return fmt.Sprintf("%s%*s", gap, width, text)
 }
 
-// Filled returns the tables that have rows.
+// Filled returns the tables that have rows, without columns that say nothing of any row.
 func Filled(tables ...Table) []Table {
+	for i := range tables {
+		tables[i].dropEmpty()
+	}
 	return slices.DeleteFunc(tables, func(t Table) bool { return len(t.Rows) == 0 })
+}
+
+// dropEmpty leaves out the columns of which every row has a dash or nothing.
+func (t *Table) dropEmpty() {
+	for c := len(t.Heads) - 1; c > 0 && len(t.Rows) > 0; c-- {
+		says := func(r Row) bool { return c < len(r.Cells) && r.Cells[c].Text != "" && r.Cells[c].Text != "-" }
+		if slices.ContainsFunc(t.Rows, says) {
+			continue
+		}
+		t.Heads = slices.Delete(slices.Clone(t.Heads), c, c+1)
+		for i, r := range t.Rows {
+			if c < len(r.Cells) {
+				t.Rows[i].Cells = slices.Delete(r.Cells, c, c+1)
+			}
+		}
+	}
 }
 
 // Rename gives the column of a path another head.

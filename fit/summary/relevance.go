@@ -17,6 +17,8 @@ type ColumnRelevance struct {
 	// Lengthscales are the kernel's lengthscales for this column, in units of the column
 	// and in the order of the kernel's leaves. Leaves without a lengthscale add none.
 	Lengthscales []float64 `json:"lengthscales,omitempty"`
+	// NoEffect says so in words if the lengthscales are far beyond the range of the column.
+	NoEffect string `json:"no_effect,omitempty"`
 }
 
 // Name returns the column as results write it.

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -100,7 +101,7 @@ func RelevanceTable(columns []ColumnRelevance) fields.Table {
 		row := t.Add(c.Name(), fields.Named("relevance").Text(c.Relevance))
 		row.Cells[1].Bar = c.Relevance
 		if len(c.Lengthscales) > 0 {
-			row.Cells = append(row.Cells, fields.Cell{Text: textform.Join("%.6g", c.Lengthscales)})
+			row.Cells = append(row.Cells, fields.Cell{Text: cmp.Or(c.NoEffect, textform.Join("%.6g", c.Lengthscales))})
 		}
 	}
 	return layouts(t, leastName, "", number, "  %s")
