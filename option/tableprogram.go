@@ -35,7 +35,7 @@ func programOptions() Entries {
 		{Name: "calibrate", Kind: Truth, Group: Device, Field: "Compute.Calibrate", Places: devices,
 			Help: "measure again from which number of rows on a GPU is faster than the CPU, and remember it"},
 		{Name: "test", Kind: Truth, Group: Device, Field: "Compute.Test", Places: devices,
-			Help: "open the device, or the CPU and all GPUs, and compare the results of a GPU with the CPU's, and the CPU's with those of device gonum; the exit code is 12 if a device does not open or computes wrong results"},
+			Help: "open the device, or the CPU and all GPUs, and compare a GPU's results with the CPU's, and the CPU's with those of device gonum; a failure has the exit code 12"},
 		{Name: "n", Kind: Wholes, Group: Device, Field: "Compute.Sizes", Places: devices, Default: "500,2000,5000,10000", Least: 1,
 			Help: "numbers of points for option test, as far as memory and time permit"},
 		{Name: "from", Kind: File, Group: Tuning, Field: "From", Places: []string{"fit", "profile"}, Placeholder: "FILE",
@@ -169,9 +169,9 @@ func predictOptions() Entries {
 func plotOptions() Entries {
 	var all Entries
 	for _, p := range []struct{ place, what string }{
-		{"predict", "the predictions along one column, or the effect of each column if the rows differ in several,"},
+		{"predict", "the predictions along one column, or the effect of each column if the rows differ in several"},
 		{"sample", "prior and posterior along one column"},
-		{"compare", "the fits over the only input, to the training rows of a hold-out or to all rows,"},
+		{"compare", "the fits over the only input"},
 		{"path", "weights and errors against the penalty"}, {"profile", "the profile"}, {"bench", "time against n"}, {"kernel show", "k and draws"},
 	} {
 		all = append(all, plotOption("plot", "Plot.Path", []string{p.place}, "also plot "+p.what))
@@ -188,7 +188,7 @@ func plotOptions() Entries {
 			Help: "size of the plot in centimetres, such as 16x11, or with a unit as in 800x600px"},
 		Option{Name: "plot-by", Kind: Column, Group: OutputFile, Field: "Plot.By", Places: []string{"predict"}, Placeholder: "NAME",
 			Rules: append([]Constraint{{Excludes: []string{"plot-column"}, Text: "option plot-by shows the rows of DATA, and option plot-column the effect of columns: give one of them"}}, needed...),
-			Help:  "plot the rows along the feature NAME, each with a dot and a bar if they differ in others, too"},
+			Help:  "plot the rows along the feature NAME"},
 		Option{Name: "plot-column", Kind: Columns, Group: OutputFile, Field: "Plot.Columns", Places: []string{"predict"}, Placeholder: "NAMES", Rules: needed,
 			Help: "plot the effect of these columns, instead of the most relevant ones"},
 		Option{Name: "plot-column", Kind: Column, Group: OutputFile, Places: []string{"sample"}, Placeholder: "NAME", Unset: "the most relevant one", Rules: needed,
@@ -199,7 +199,7 @@ func plotOptions() Entries {
 
 // plotOption returns the option of a file with a picture.
 func plotOption(name, field string, places []string, help string) Option {
-	return Option{Name: name, Kind: File, Group: OutputFile, Field: field, Places: places, Placeholder: "FILE", Help: help + " in a file, .svg, .png or .pdf",
+	return Option{Name: name, Kind: File, Group: OutputFile, Field: field, Places: places, Placeholder: "FILE", Help: help + " (.svg, .png or .pdf)",
 		check: checkEnding(".svg", ".png", ".pdf")}
 }
 

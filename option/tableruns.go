@@ -6,11 +6,11 @@ func runOptions() Entries {
 	both := in(batch, "resume")
 	return Entries{
 		{Name: "dry-run", Kind: Truth, Group: Running, Field: "Run.Dry", Places: scored,
-			Help: "print which methods can compute with the table and the kernel, with their memory and time, and what each model of a fit is expected to take, and compute nothing"},
+			Help: "print which methods can compute this, with the memory and time of each and of the models of a fit, and compute nothing"},
 		{Name: "out", Kind: File, Group: Running, Field: "Output.Out", Places: batch, Placeholder: "DIRECTORY", Unset: "the name of SPEC with .run, in the current folder",
 			Help: "run directory"},
 		{Name: "dry-run", Kind: Truth, Group: Running, Field: "Run.Dry", Places: batch,
-			Help: "print the jobs with their memory, operations and expected time, with option engine slurm also the script and the command that submits it, and run nothing"},
+			Help: "print the jobs with their memory, operations and expected time, with option engine slurm also its script and command, and run nothing"},
 		{Name: "allow-changed", Kind: Truth, Group: Running, Field: "Run.AllowChanged", Places: resume,
 			Rules: []Constraint{{Excludes: []string{"worker", "shard"}, Text: "option allow-changed is for one process: resume without option worker and option shard first"}},
 			Help:  "accept a changed spec or changed data, and repeat the jobs that the change affects"},

@@ -24,9 +24,9 @@ func scoreOptions() Entries {
 	search := []Constraint{{Needs: []string{"greedy"}, Text: "option max-terms and option budget need option greedy"}}
 	return Entries{
 		{Name: "objective", Kind: Choice, Group: Scores, Field: "Fit.Objective", Places: in(fits, Spec), Default: string(problem.NLML), Words: words(problem.Criteria()...),
-			Help: "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, lopo and lopo-rmse, the same with all rows of equal inputs left out together, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)"},
+			Help: "what to minimize: nlml, the negative log marginal likelihood; loo, the negative log predictive density of leave-one-out; lopo, the same with rows of equal inputs left out together; cv, the same for folds of rows; or the root mean squared error of these with -rmse"},
 		{Name: "scores", Kind: Words, Group: Scores, Places: in(scored, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
-			Help: "predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation",
+			Help: "predictive scores to report: leave-one-out (loo), cross-validation (cv, not in a batch) or both",
 			Set: func(v *Values, value any) {
 				v.Fit.LeaveOneOut = slices.Contains(value.([]string), "loo")
 				v.CrossValidate = slices.Contains(value.([]string), "cv")
@@ -34,9 +34,9 @@ func scoreOptions() Entries {
 		{Name: "methods", Kind: Words, Group: Model, Field: "Compare.Methods", Places: compares, Placeholder: "LIST", Unset: "all", Words: compare.Methods(), Examples: compare.Methods(),
 			Help: "methods to compare"},
 		{Name: "lambda", Kind: Starts, Group: Model, Field: "Compare.Penalties", Places: compares, Placeholder: "METHOD=VALUE", Unset: "each method chooses its own",
-			Help: "penalty of ridge, lasso or spline, for columns as option standardize leaves them; given several times for a method, it chooses among them"},
+			Help: "penalty of ridge, lasso or spline, for scaled columns; the method chooses among several"},
 		{Name: "spline", Kind: Choice, Group: Model, Field: "Compare.Spline", Places: compares, Default: string(baseline.LinearSpline), Words: words(baseline.SplineKinds()...),
-			Help: "kind of the method spline: linear, lines that bend at knots, with a penalty on the bends; ridge, with the same penalty on the slope; hinges, the bends without a line; or cubic, natural cubic splines with a penalty on the squared second derivative"},
+			Help: "kind of the method spline: linear, lines with a penalty on their bends at knots; ridge, with the same penalty on the slope; hinges, bends without a line; or cubic, natural cubic splines with a penalty on the squared second derivative"},
 		{Name: "knots", Kind: Signed, Group: Model, Field: "Compare.Knots", Places: compares, Placeholder: "X,…", Unset: "of a cubic spline each value, or 200 quantiles; of others at most 35 quantiles",
 			Help: "knots of the method spline for a table with one input, in units of the column"},
 		{Name: "penalty", Kind: Choice, Group: Model, Field: "Path.Penalty", Places: paths, Default: string(shrinkage.Ridge), Words: words(shrinkage.Penalties()...),
@@ -51,11 +51,11 @@ func scoreOptions() Entries {
 			Help: "number of folds: each is predicted by fits to the others, unless rows are held out"},
 		{Name: "folds", Kind: Whole, Group: Scores, Field: "CrossValidation.Folds Fit.Folds", Places: in(fits, "select", Spec), Unset: fmt.Sprint(problem.DefaultFolds), Least: 2,
 			Rules: []Constraint{{Places: fits, Needs: []string{"scores=cv", "objective=cv", "objective=cv-rmse"}}},
-			Help:  "number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse"},
+			Help:  "number of folds of the cross-validation"},
 		{Name: "fold-seed", Kind: Seed, Group: Scores, Field: "CrossValidation.Seed Fit.FoldSeed", Places: fits, Default: "1",
 			Help: "seed that assigns rows to folds"},
 		{Name: "refit", Kind: Truth, Group: Scores, Field: "CrossValidation.Refit", Places: in(scored, "select"), Rules: []Constraint{{Needs: []string{"scores=cv"}}},
-			Help: "tune the parameters again for each fold; a kernel, mean or transform that the fit chose by all rows stays"},
+			Help: "tune the parameters again for each fold; a chosen kernel, mean or transform stays"},
 		{Name: "score", Kind: Choice, Group: Scores, Field: "Compare.RankBy", Places: compares, Default: string(compare.ByRMSE), Words: words(compare.Rankings()...), NoVariable: true,
 			Help: "score that ranks the methods: rmse, the root mean squared error, or nlpd, the negative log predictive density"},
 		{Name: "score", Kind: Choice, Group: Kernels, Field: "Select.Score", Places: selects, Default: string(fit.ByBIC), Words: words(fit.SelectionScores()...),
@@ -67,27 +67,27 @@ func scoreOptions() Entries {
 		{Name: "budget", Kind: Whole, Group: Kernels, Field: "Select.Budget", Places: selects, Rules: search, Unset: fmt.Sprint(fit.DefaultBudget),
 			Help: "largest number of kernels that the search fits"},
 		{Name: "std-errors", Kind: Truth, Group: Scores, Field: "Fit.StdErrors", Places: []string{"fit", Spec},
-			Help: "report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum; this costs two more gradients per parameter"},
+			Help: "report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum, for two gradients per parameter"},
 	}
 }
 
 func tuningOptions() Entries {
 	restarts := Option{Name: "restarts", Kind: Whole, Group: Tuning, Field: "Fit.Settings.Restarts", Places: in(choices, Every), Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
-		Help: "number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. 0 means 20 for fewer than 300 rows and at most 30 free parameters. From 60 rows on, twice as many begin on half of the rows or fewer, and the best go on over all rows"}
+		Help: "number of additional starts, of which gpfit keeps the best result; 0 means 20 for fewer than 300 rows and at most 30 free parameters. From 60 rows on, unless subsets are off, twice as many begin on half of the rows or fewer, and the best go on"}
 	alone := restarts
-	alone.Places, alone.Help = []string{"fit", "profile", Spec}, restarts.Help+"; with option coarse off, each start runs to its end over all rows"
+	alone.Places = []string{"fit", "profile", Spec}
 	return Entries{
 		{Name: "require-psd", Kind: Truth, Group: Model, Field: "Fit.RequirePSD", Places: in(models, Spec),
 			Help: "refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows"},
 		{Name: "max-jitter", Kind: Number, Group: Model, Field: "Fit.MaxJitter", Places: in(models, Spec), Default: "0", Unit: "scaled target²",
-			Help: "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added"},
+			Help: "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result has what it added"},
 		{Name: "tolerance", Kind: Positive, Group: Model, Field: "Fit.Tolerance", Places: in(models, Spec), Unset: fmt.Sprint(device.DefaultTolerance), Unit: "nats",
-			Help: "wanted bound of the error of the NLML by option method tree, which gpfit also takes by itself for large tables of few columns; exact methods have no such error"},
+			Help: "wanted bound of the error of the NLML by option method tree; exact methods have no such error"},
 		alone, restarts,
 		{Name: "max-evals", Kind: Whole, Group: Tuning, Field: "Fit.Settings.MaxEvaluations", Places: in(choices, "fit", "profile", "update", Every, Spec), Unset: "1000", Least: 1, Rules: retuned,
 			Help: "largest number of evaluations in each descent"},
 		{Name: "tolerance-nats", Kind: Number, Group: Tuning, Places: in(choices, "fit", "profile", Every, Spec), Unset: fmt.Sprintf("%v; %v from 2,000 rows on", hyperopt.DefaultToleranceNats, hyperopt.LargeToleranceNats), Unit: "nats",
-			Help: "end a descent over all rows when it can lower the objective by no more than this; 0 descends until the gradient vanishes or rounding hides the objective's changes",
+			Help: "end a descent over all rows when it can lower the objective by no more than this; 0 goes on until the gradient vanishes or rounding hides the changes",
 			Set: func(v *Values, value any) {
 				if v.Fit.Settings.ToleranceNats = value.(float64); value.(float64) == 0 {
 					v.Fit.Settings.ToleranceNats = -1 // never
@@ -96,9 +96,9 @@ func tuningOptions() Entries {
 		{Name: "optimizer", Kind: Choice, Group: Tuning, Field: "Fit.Settings.Method", Places: []string{"fit", "profile", Spec}, Default: string(hyperopt.LBFGS), Words: words(hyperopt.LBFGS),
 			Help: "method of descent"},
 		{Name: "coarse", Kind: Choice, Group: Tuning, Field: "Fit.Settings.Coarse", Places: []string{"fit", "profile", Spec}, Default: string(hyperopt.CoarseAuto), Words: words(hyperopt.Coarses()...),
-			Help: "tune on growing random subsets before all rows; auto does so from 2,000 rows on. The end may lie above the one of a plain descent from the start values; check is auto with that descent besides, keeps the lower end and warns if it was the plain one"},
+			Help: "tune on growing random subsets before all rows; auto does so from 2,000 rows on. check also descends from the start values over all rows, keeps the lower end, and warns if it was that one"},
 		{Name: "checkpoint", Kind: File, Group: Tuning, Field: "Fit.Checkpoint", Places: []string{"fit"}, Placeholder: "FILE",
-			Help: "file that records every evaluation: after a crash or Ctrl-C the same command continues from there and ends with the same bits; gpfit removes the file when the fit ends"},
+			Help: "file that records every evaluation until the fit ends: after a crash or Ctrl-C the same command continues from there, with the same bits"},
 	}
 }
 
@@ -106,7 +106,7 @@ func posteriorOptions() Entries {
 	places := []string{"fit"}
 	return Entries{
 		{Name: "posterior", Kind: Choice, Group: Posterior, Field: "Fit.Posterior", Places: places, Default: string(problem.AutoPosterior), Words: words(problem.PosteriorMethods()...),
-			Help: "draw the parameters from their posterior after the fit: laplace, from a normal distribution over their logarithms, or hmc, by the No-U-Turn sampler; predictions then average over the draws. auto takes a few weighed draws if there are fewer than 30 rows for each free parameter, and none predicts with the optimum alone"},
+			Help: "draw the parameters from their posterior, over which predictions average: laplace, from a normal distribution over their logarithms; hmc, by the No-U-Turn sampler; auto, a few weighed draws if there are fewer than 30 rows for each free parameter; or none"},
 		{Name: "posterior-chains", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorChains", Places: places, Unset: "4", Least: 1, Most: maxChains,
 			Help: "number of chains of option posterior hmc"},
 		{Name: "posterior-warmup", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorWarmup", Places: places, Unset: "500", Least: 1, Most: maxDraws,
@@ -122,10 +122,10 @@ func posteriorOptions() Entries {
 func expertOptions() Entries {
 	return Entries{
 		{Name: "experts", Kind: Text, Group: Experts, Field: "Fit.Experts", Places: scored, Placeholder: "kmeans:K", Unset: "one process of all rows", Examples: []string{"kmeans:"},
-			Help:  "divide the rows among local experts, for tables too large for one process: an exact process for each of K clusters of the scaled rows",
+			Help:  "divide the rows among local experts: an exact process for each of K clusters of the scaled rows",
 			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err }},
 		{Name: "combine", Kind: Choice, Group: Experts, Field: "Fit.Combine", Places: scored, Unset: "the rule with the smaller NLPD on training rows left out", Words: words(experts.Rules()...),
-			Help: "how local experts predict: rbcm, all of them as a robust Bayesian committee machine; or nearest, the one whose centre is nearest, in the time of one"},
+			Help: "how local experts predict: rbcm, all as a robust Bayesian committee machine; or nearest, the one with the nearest centre"},
 		{Name: "expert-rows", Kind: Whole, Group: Experts, Field: "Fit.ExpertRows", Places: scored, Unit: "rows", Unset: "twice the mean", Placeholder: "N",
 			Help: "largest number of rows of a local expert; larger clusters are divided again"},
 	}
@@ -193,10 +193,10 @@ func outputOptions() Entries {
 		out([]string{"select"}, false, "no model is written", "file for the best model"),
 		out(compares, true, "no file is written", "file for the scores of each fit, .csv, .jsonl or .parquet"),
 		{Name: "models", Kind: File, Group: OutputFile, Field: "Output.Models", Places: compares, Placeholder: "DIR", Unset: "no models are written",
-			Help: "folder for a model of each method, fitted to all rows, or to the training rows of a hold-out; 'gpfit predict' and 'gpfit inspect' read them"},
+			Help: "folder for a model of each method, fitted to all rows, or to the training rows of a hold-out"},
 		{Name: "models", Kind: File, Group: OutputFile, Field: "Output.Models", Places: []string{"show"}, Placeholder: "DIR", Unset: "no models are written", NoVariable: true,
 			Rules: []Constraint{{Excludes: []string{"out", "format"}}},
-			Help:  "new folder for the models of all jobs that are values of a column each: gpfit fits them again; a file has the name of its job, as in a URL"},
+			Help:  "new folder for the models of all jobs that are values of a column each, under the names of the jobs; gpfit fits them again"},
 		out(paths, true, "no file is written", "file for the table of the path, .csv, .jsonl or .parquet"),
 		out([]string{"update"}, false, "the name of MODEL with -updated, in the current folder", "file for the model with the new rows"),
 		out([]string{"profile"}, true, "no table is written", "file for the table of all points, whose name ends in .csv, .jsonl, .json, .parquet or .npy"),
@@ -225,7 +225,7 @@ func outputOptions() Entries {
 		{Name: "graph", Kind: File, Group: OutputFile, Field: "Output.Graph", Places: []string{"nlml"}, Placeholder: "FILE",
 			Help: "also write the expression graph and its derivatives to a file for Graphviz (dot -Tsvg FILE)"},
 		{Name: "report", Kind: File, Group: OutputFile, Field: "Output.Page", Places: []string{"fit"}, Placeholder: "FILE",
-			Help: "also write the page of the model to FILE.html, as gpfit report does, with the scores of held-out rows if there are any"},
+			Help: "also write the page of gpfit report to FILE.html, with the scores of held-out rows if there are any"},
 	}
 }
 
@@ -236,7 +236,7 @@ func deviceOptions() Entries {
 			Single: "a job has one device; a kind without a number means any of its devices"}
 	}
 	return Entries{
-		chosen("where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them", all...),
+		chosen("where to compute: auto, a name from 'gpfit devices' such as cuda:0, or a kind such as cuda for any of its devices; several, separated by commas, except in a batch", all...),
 		chosen("where to compute: auto, or one or more names from 'gpfit devices', separated by commas", "bench"),
 		chosen("the device to choose: auto, or a name", "devices"),
 		methodOption(in(all, "bench")),
@@ -260,5 +260,5 @@ func methodOption(places []string) Option {
 	}
 	help[len(help)-1] = "or " + help[len(help)-1]
 	return Option{Name: "method", Kind: Text, Group: Device, Field: "Compute.Method", Places: places, Default: device.Chosen, Placeholder: "NAME", Examples: names,
-		Help: "how to compute: " + strings.Join(help, "; ") + ". 'gpfit devices' lists the methods"}
+		Help: "how to compute: " + strings.Join(help, "; ")}
 }

@@ -9,7 +9,7 @@ type Options struct {
 	Target *Word `yaml:"target,omitempty" json:"target,omitempty"`
 	// Features: columns of the inputs: names, indices or ranges of indices such as 0-3.
 	Features []Word `yaml:"features,omitempty" json:"features,omitempty"`
-	// Exclude: columns that are no inputs, and not the last column, which is the target by default: names, indices or ranges of indices.
+	// Exclude: columns that are neither inputs nor the target: names, indices or ranges of indices.
 	Exclude []Word `yaml:"exclude,omitempty" json:"exclude,omitempty"`
 	// Header: whether the first row names the columns.
 	Header *Word `yaml:"header,omitempty" json:"header,omitempty"`
@@ -17,17 +17,17 @@ type Options struct {
 	Decimal *string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
 	// Thousands: sign between groups of three digits in the numbers of text; the model keeps it.
 	Thousands *string `yaml:"thousands,omitempty" json:"thousands,omitempty"`
-	// StripUnits: leave out the signs $ € £ ¥ ₹ and % of numbers of text, and EUR, USD, GBP and CHF, and read (5), 5- and −5 as -5; the model does the same.
+	// StripUnits: leave out $ € £ ¥ ₹ %, EUR, USD, GBP and CHF in numbers, and read (5), 5- and −5 as -5; the model does the same.
 	StripUnits *bool `yaml:"strip_units,omitempty" json:"strip_units,omitempty"`
-	// SkipLines: lines of text that are no part of the table, such as titles above the header and a total: numbers and ranges such as 1-2,40.
+	// SkipLines: lines of text that are no part of the table, such as titles above the header: numbers and ranges such as 1-2,40.
 	SkipLines *string `yaml:"skip_lines,omitempty" json:"skip_lines,omitempty"`
 	// Encoding: encoding of text, such as windows-1252, iso-8859-1, windows-1251, koi8-r, shift_jis or gb18030; the model keeps it.
 	Encoding *string `yaml:"encoding,omitempty" json:"encoding,omitempty"`
-	// Missing: what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number.
+	// Missing: what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows.
 	Missing *string `yaml:"missing,omitempty" json:"missing,omitempty"`
 	// Subsample: draw N rows at random if DATA has more, besides the rows that a mask holds out; 0 takes all rows.
 	Subsample *int `yaml:"subsample,omitempty" json:"subsample,omitempty"`
-	// Holdout: hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups. last:200 takes the latest rows by the only column or the only date, and otherwise the last of the table.
+	// Holdout: hold out and score random rows: a share below 1, or a number of rows; with option group, of groups. last:200 takes the latest by the only column or the only date, otherwise the last of the table.
 	Holdout *Scalar `yaml:"holdout,omitempty" json:"holdout,omitempty"`
 	// Group: column of labels: rows with the same label stay together in hold-outs and folds.
 	Group *Word `yaml:"group,omitempty" json:"group,omitempty"`
@@ -39,7 +39,7 @@ type Options struct {
 	Dates []Word `yaml:"dates,omitempty" json:"dates,omitempty"`
 	// Numbers: columns to read as numbers: another text in them is an error.
 	Numbers []Word `yaml:"numbers,omitempty" json:"numbers,omitempty"`
-	// CategoryColumns: what becomes of a column of categories: indicators, a column of 0 and 1 for each category (one-hot); or codes, one column of 0, 1, 2, … for kernels such as hamming.
+	// CategoryColumns: what becomes of a column of categories: indicators, a column of 0 and 1 for each (one-hot); or codes, one column of 0, 1, 2, … for kernels such as hamming.
 	CategoryColumns *string `yaml:"category_columns,omitempty" json:"category_columns,omitempty"`
 	// DateUnit: unit of dates and times of day; a year has 365.2425 days.
 	DateUnit *string `yaml:"date_unit,omitempty" json:"date_unit,omitempty"`
@@ -49,27 +49,27 @@ type Options struct {
 	DateOrder *string `yaml:"date_order,omitempty" json:"date_order,omitempty"`
 	// ARD: give every leaf of the kernel one lengthscale per column.
 	ARD *bool `yaml:"ard,omitempty" json:"ard,omitempty"`
-	// Mean: mean function: auto, a constant or, if the fit chooses the kernel, also linear or with the seasons of a series; or a sum of zero, constant, linear, poly(DEGREE), bumps(COUNT) and seasonal(PERIOD, HARMONICS), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns.
+	// Mean: mean function: auto, a constant or, if the fit chooses the kernel, also linear or with the seasons of a series; or a sum of zero, constant, linear, poly(DEGREE), bumps(COUNT) and seasonal(PERIOD, HARMONICS), such as 'linear + bumps(5, dims=0)'.
 	Mean *string `yaml:"mean,omitempty" json:"mean,omitempty"`
-	// MeanPrior: prior N(0, VARIANCE) of the coefficients of the mean, which are then integrated out; tuned finds the variance. The basis functions become terms of the kernel, which may then be none.
+	// MeanPrior: prior N(0, VARIANCE) of the coefficients of the mean, which are integrated out as terms of the kernel (kernel none has no others); tuned finds the variance.
 	MeanPrior *Scalar `yaml:"mean_prior,omitempty" json:"mean_prior,omitempty"`
-	// MeanFit: how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise.
+	// MeanFit: how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto is free if another option names a coefficient.
 	MeanFit *string `yaml:"mean_fit,omitempty" json:"mean_fit,omitempty"`
 	// Noise: estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances.
 	Noise *string `yaml:"noise,omitempty" json:"noise,omitempty"`
-	// NoiseFloor: smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target, and none is the default without the decision about more.
+	// NoiseFloor: smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target; none is 1e-9 and no more.
 	NoiseFloor *Scalar `yaml:"noise_floor,omitempty" json:"noise_floor,omitempty"`
 	// Robust: find rows that do not fit the model, by relevance pursuit, and give each a noise variance of its own; the report lists them.
 	Robust *bool `yaml:"robust,omitempty" json:"robust,omitempty"`
 	// NoiseColumn: column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance.
 	NoiseColumn *Word `yaml:"noise_column,omitempty" json:"noise_column,omitempty"`
-	// WeightColumn: column of weights: the noise variance of a row is the estimated one divided by its weight, as for the mean of that many observations; rows of weight 0 are left out.
+	// WeightColumn: column of weights, which divide the estimated noise variance, as for the mean of that many observations; rows of weight 0 are left out.
 	WeightColumn *Word `yaml:"weight_column,omitempty" json:"weight_column,omitempty"`
 	// NoiseGroup: column of labels: the rows of each label have their own noise variance, noise_variance[LABEL].
 	NoiseGroup *Word `yaml:"noise_group,omitempty" json:"noise_group,omitempty"`
 	// Standardize: what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none.
 	Standardize *string `yaml:"standardize,omitempty" json:"standardize,omitempty"`
-	// TargetTransform: transform of the target before it is scaled: log; boxcox or yeojohnson, whose lambda is a parameter; or auto, which takes the lowest BIC; scores and predictions stay in units of the target.
+	// TargetTransform: transform of the target before it is scaled: log; boxcox or yeojohnson, whose lambda is a parameter; or auto, by BIC; scores and predictions stay in original units.
 	TargetTransform *string `yaml:"target_transform,omitempty" json:"target_transform,omitempty"`
 	// InputTransform: transform of columns before they are scaled: skewed takes log(1 + x/u) of each column of numbers with a long tail.
 	InputTransform *string `yaml:"input_transform,omitempty" json:"input_transform,omitempty"`
@@ -83,35 +83,35 @@ type Options struct {
 	Prior map[string]string `yaml:"prior,omitempty" json:"prior,omitempty"`
 	// Tie: parameter that takes the value of another.
 	Tie map[string]string `yaml:"tie,omitempty" json:"tie,omitempty"`
-	// Objective: what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, lopo and lopo-rmse, the same with all rows of equal inputs left out together, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group).
+	// Objective: what to minimize: nlml, the negative log marginal likelihood; loo, the negative log predictive density of leave-one-out; lopo, the same with rows of equal inputs left out together; cv, the same for folds of rows; or the root mean squared error of these with -rmse.
 	Objective *string `yaml:"objective,omitempty" json:"objective,omitempty"`
-	// Scores: predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation.
+	// Scores: predictive scores to report: leave-one-out (loo), cross-validation (cv, not in a batch) or both.
 	Scores []string `yaml:"scores,omitempty" json:"scores,omitempty"`
-	// Folds: number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse.
+	// Folds: number of folds of the cross-validation.
 	Folds *int `yaml:"folds,omitempty" json:"folds,omitempty"`
-	// StdErrors: report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum; this costs two more gradients per parameter.
+	// StdErrors: report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum, for two gradients per parameter.
 	StdErrors *bool `yaml:"std_errors,omitempty" json:"std_errors,omitempty"`
 	// RequirePSD: refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows.
 	RequirePSD *bool `yaml:"require_psd,omitempty" json:"require_psd,omitempty"`
-	// MaxJitter: largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added.
+	// MaxJitter: largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result has what it added.
 	MaxJitter *float64 `yaml:"max_jitter,omitempty" json:"max_jitter,omitempty"`
-	// Tolerance: wanted bound of the error of the NLML by option method tree, which gpfit also takes by itself for large tables of few columns; exact methods have no such error.
+	// Tolerance: wanted bound of the error of the NLML by option method tree; exact methods have no such error.
 	Tolerance *float64 `yaml:"tolerance,omitempty" json:"tolerance,omitempty"`
-	// Restarts: number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. 0 means 20 for fewer than 300 rows and at most 30 free parameters. From 60 rows on, twice as many begin on half of the rows or fewer, and the best go on over all rows; with option coarse off, each start runs to its end over all rows.
+	// Restarts: number of additional starts, of which gpfit keeps the best result; 0 means 20 for fewer than 300 rows and at most 30 free parameters. From 60 rows on, unless subsets are off, twice as many begin on half of the rows or fewer, and the best go on.
 	Restarts *int `yaml:"restarts,omitempty" json:"restarts,omitempty"`
 	// MaxEvals: largest number of evaluations in each descent.
 	MaxEvals *int `yaml:"max_evals,omitempty" json:"max_evals,omitempty"`
-	// ToleranceNats: end a descent over all rows when it can lower the objective by no more than this; 0 descends until the gradient vanishes or rounding hides the objective's changes.
+	// ToleranceNats: end a descent over all rows when it can lower the objective by no more than this; 0 goes on until the gradient vanishes or rounding hides the changes.
 	ToleranceNats *float64 `yaml:"tolerance_nats,omitempty" json:"tolerance_nats,omitempty"`
 	// Optimizer: method of descent.
 	Optimizer *string `yaml:"optimizer,omitempty" json:"optimizer,omitempty"`
-	// Coarse: tune on growing random subsets before all rows; auto does so from 2,000 rows on. The end may lie above the one of a plain descent from the start values; check is auto with that descent besides, keeps the lower end and warns if it was the plain one.
+	// Coarse: tune on growing random subsets before all rows; auto does so from 2,000 rows on. check also descends from the start values over all rows, keeps the lower end, and warns if it was that one.
 	Coarse *string `yaml:"coarse,omitempty" json:"coarse,omitempty"`
 	// SaveFactor: store the Cholesky factor in the model, 8n² bytes, so that predictions begin at once.
 	SaveFactor *bool `yaml:"save_factor,omitempty" json:"save_factor,omitempty"`
-	// Device: where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them.
+	// Device: where to compute: auto, a name from 'gpfit devices' such as cuda:0, or a kind such as cuda for any of its devices; several, separated by commas, except in a batch.
 	Device *string `yaml:"device,omitempty" json:"device,omitempty"`
-	// Method: how to compute: chosen, the exact method with the fewest operations that fits in memory; dense, a Cholesky factorization of the n×n matrix; merged, which counts rows of equal inputs once and has the same results; markov, a filter over the rows in order for kernels of one column; grid, an eigenproblem for each factor of a product if the rows are a full grid; finite, a regression on the features of kernels that have few; tiles, half of the matrix in tiles over the memory of the host and of several cards, where the whole does not fit; mpi, one factorization over the processes that mpirun or srun has started; tree, a tree of blocks of low rank for one to three columns, within a bound; or experts, the method of local experts. 'gpfit devices' lists the methods.
+	// Method: how to compute: chosen, the exact method with the fewest operations that fits in memory; dense, a Cholesky factorization of the n×n matrix; merged, which counts rows of equal inputs once and has the same results; markov, a filter over the rows in order for kernels of one column; grid, an eigenproblem for each factor of a product if the rows are a full grid; finite, a regression on the features of kernels that have few; tiles, half of the matrix in tiles over the memory of the host and of cards; mpi, one factorization over the processes that mpirun or srun has started; tree, a tree of blocks of low rank for one to three columns, within a bound; or experts, the method of local experts.
 	Method *string `yaml:"method,omitempty" json:"method,omitempty"`
 	// Fallback: device to continue on if option device names one that is not available, is lost or is too small.
 	Fallback *string `yaml:"fallback,omitempty" json:"fallback,omitempty"`

@@ -17,14 +17,14 @@ import (
 // functions of Go are there. The tests of the Python package check the others.
 func TestBridges(t *testing.T) {
 	text := string(testcheck.Get(os.ReadFile("../../docs/commands.md"))(t))
-	_, text, _ = strings.Cut(text, "| command | in Python | in Go |\n|---|---|---|\n")
+	_, text, _ = strings.Cut(text, "| command | what it does | in Python | in Go |\n|---|---|---|---|\n")
 	text, _, _ = strings.Cut(text, "\n\n")
 	var rows []string
 	name := regexp.MustCompile("`([^`]+)`")
 	for row := range strings.Lines(text) {
 		cells := strings.Split(row, "|")
-		rows = append(rows, strings.Trim(cells[1], " `"))
-		for _, found := range name.FindAllStringSubmatch(cells[3], -1) {
+		rows = append(rows, name.FindStringSubmatch(cells[1])[1])
+		for _, found := range name.FindAllStringSubmatch(cells[4], -1) {
 			parts := strings.Split(found[1], ".")
 			folder := map[string]string{"gpfit": ".", "exchange": "gp/exchange"}[parts[0]]
 			if folder == "" {

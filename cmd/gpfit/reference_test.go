@@ -22,7 +22,7 @@ import (
 func TestReferencePages(t *testing.T) {
 	const dir = "../../docs/reference"
 	pages := reference.Markdown(newRoot("", nil, io.Discard, io.Discard))
-	if len(pages) < 20 || pages[reference.Index] == nil {
+	if len(pages) < 20 || pages["gpfit-fit.md"] == nil {
 		t.Fatalf("only %d pages", len(pages))
 	}
 	kept := testcheck.Get(os.ReadDir(dir))(t)
@@ -35,6 +35,23 @@ func TestReferencePages(t *testing.T) {
 		if was, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(was, text) {
 			t.Errorf("%s/%s is not what the commands give: run go generate ./cmd/gpfit (%v)", dir, name, err)
 		}
+	}
+}
+
+// TestCommandsPage checks that docs/commands.md has all exit codes and variables of the manual page.
+func TestCommandsPage(t *testing.T) {
+	page := string(testcheck.Get(os.ReadFile("../../docs/commands.md"))(t))
+	_, manual, _ := strings.Cut(string(reference.Man(newRoot("", nil, nil, io.Discard), reference.Release{})["gpfit.1"]), "\n.SH EXIT STATUS\n")
+	rows := regexp.MustCompile(`\.TP\n\\fB(.*)\\fR\n(.*)`).FindAllStringSubmatch(manual, -1)
+	for _, row := range rows {
+		for _, name := range strings.Split(row[1], ", ") {
+			if !strings.Contains(page, "`"+name+"`") && !strings.Contains(page, "| "+name+" | "+row[2]+" |") {
+				t.Errorf("docs/commands.md lacks %s", name)
+			}
+		}
+	}
+	if len(rows) != len(exit.Statuses())+12 {
+		t.Errorf("the manual page has %d rows", len(rows))
 	}
 }
 

@@ -29,7 +29,7 @@ type Method struct {
 func (Method) About() device.About {
 	return device.About{
 		Name: Name, Exact: true, Text: "half of the covariance matrix in tiles, in the memory of the host and of one or several cards",
-		Help: "half of the matrix in tiles over the memory of the host and of several cards, where the whole does not fit",
+		Help: "half of the matrix in tiles over the memory of the host and of cards",
 	}
 }
 

@@ -131,14 +131,14 @@ def test_plots(path, wave, tmp_path):
 
 def test_the_table_of_functions():
     text = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text(encoding="utf-8")
-    table = text.split("| command | in Python | in Go |\n|---|---|---|\n")[1].split("\n\n")[0]
-    rows = [row.split("|")[1:4] for row in table.splitlines()]
+    table = text.split("| command | what it does | in Python | in Go |\n|---|---|---|---|\n")[1].split("\n\n")[0]
+    rows = [row.split("|")[1:5] for row in table.splitlines()]
     assert len(rows) == 23
-    for command, cell, _ in rows:
+    for command, _, cell, _ in rows:
         names = re.findall("`([^`]+)`", cell)
         assert names
         for name in names:
             found = pygpfit
             for part in name.split("."):
                 found = getattr(found, part)
-            assert callable(found) and name.split(".")[-1] == command.strip(" `").replace(" ", "_")
+            assert callable(found) and name.split(".")[-1] == command.split("`")[1].replace(" ", "_")

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -49,14 +51,14 @@ var paths = map[string]string{
 // render returns the files, by their paths below the root. base is the schema without the options.
 func render(options option.Entries, base string) (map[string][]byte, error) {
 	all, err := template.New("").Funcs(template.FuncMap{
-		"groups": option.Groups, "field": fieldName, "where": where, "kind": kind, "default": defaultOf, "python": pythonDefault,
+		"field": fieldName, "python": pythonDefault,
 		"commands": func() []string {
 			return []string{"fit", "nlml", "select", "compare", "path", "profile", "update", "predict", "sample", "loo", "weights", "export", "inspect", "check", "kernel check",
 				"kernel show", "batch", "resume", "show", "report", "bench", "devices", "version"}
 		},
 		"diagnoses": func() []summary.Diagnosis { return summary.Gate },
 		"class":     className, "type": pythonType, "key": pythonKey,
-		"dash": orDash, "escape": func(cell string) string { return strings.ReplaceAll(cell, "|", "\\|") },
+		"escape": func(cell string) string { return strings.ReplaceAll(cell, "|", "\\|") },
 	}).ParseFS(templates, "*.tmpl")
 	if err != nil {
 		return nil, err
@@ -112,9 +114,32 @@ func schemaFile(options option.Entries, base string) ([]byte, error) {
 // tableView is the table of options, as templates see it.
 type tableView struct{ option.Entries }
 
-// Below returns the options under a heading.
-func (t tableView) Below(g option.Group) option.Entries {
-	return slices.DeleteFunc(slices.Clone(t.Entries), func(o option.Option) bool { return o.Group != g })
+// entry is an option of the page, and parts are its meanings, each with the facts of the commands that it has them for.
+type entry struct {
+	Name  string
+	Parts []part
+}
+
+type part struct {
+	Text  string
+	Facts []string
+}
+
+// Sections returns the entries of the page in alphabetical order.
+func (t tableView) Sections() []entry {
+	var all []entry
+	for _, o := range slices.SortedStableFunc(slices.Values(t.Entries), func(a, b option.Option) int { return strings.Compare(a.Name, b.Name) }) {
+		if len(all) == 0 || all[len(all)-1].Name != o.Name {
+			all = append(all, entry{Name: o.Name})
+		}
+		parts, text := &all[len(all)-1].Parts, t.told(o)
+		i := slices.IndexFunc(*parts, func(p part) bool { return p.Text == text })
+		if i < 0 {
+			i, *parts = len(*parts), append(*parts, part{Text: text})
+		}
+		(*parts)[i].Facts = append((*parts)[i].Facts, "**"+where(o)+":** "+facts(o))
+	}
+	return all
 }
 
 // Taken returns the options that a command takes from Python, which has no use for a fit without a model.
@@ -197,40 +222,57 @@ func fieldName(o option.Option) string {
 	return b.String()
 }
 
+// named finds the names of options in a help text.
+var named = regexp.MustCompile(`\boption ([a-z-]+)`)
+
+// told returns the help of an option as sentences, with the names of options as flags.
+func (t tableView) told(o option.Option) string {
+	return strings.ToUpper(o.Help[:1]) + named.ReplaceAllStringFunc(o.Help[1:], func(text string) string {
+		name := strings.TrimPrefix(text, "option ")
+		if !slices.ContainsFunc(t.Entries, func(o option.Option) bool { return o.Name == name }) {
+			return text
+		}
+		return "`--" + name + "`"
+	}) + "."
+}
+
+// trainers are the commands that read a training table, for which the page says "tables".
+const trainers = "fit, nlml, profile, select, compare, bench, kernel check, path"
+
+// where returns the commands that take an option.
 func where(o option.Option) string {
 	places := slices.DeleteFunc(slices.Clone(o.Places), func(p string) bool { return p == option.Spec })
-	return orDash(strings.ReplaceAll(strings.Join(places, ", "), option.Every, "batch"))
+	if len(places) == 0 {
+		return "spec"
+	}
+	list := strings.Replace(strings.Join(places, ", "), trainers, "tables", 1)
+	return strings.ReplaceAll(list, option.Every, "batch")
 }
 
-// kind returns the type with the words and the range of its values.
-func kind(o option.Option) string {
-	text := o.Kind.Name
-	if o.Words != nil {
-		text += ": " + strings.Join(o.Words, ", ")
-	}
-	if o.Bounded() {
-		text += fmt.Sprintf(" from %d to %d", o.Least, o.Most)
-	}
-	return text
-}
-
-func defaultOf(o option.Option) string {
+// facts returns the value of an option with its default, its variable and its key.
+func facts(o option.Option) string {
+	var all []string
 	switch {
-	case o.Unset != "":
-		return o.Unset
-	case o.Default != "":
-		return "`" + o.Default + "`"
-	case o.Kind.Flag:
-		return "`false`"
+	case o.Words != nil:
+		all = append(all, strings.Join(o.Words, "|"))
+	case o.Bounded():
+		all = append(all, fmt.Sprintf("%d to %d", o.Least, o.Most))
+	case !o.Kind.Flag && !slices.Contains([]string{option.Whole.Name, option.File.Name, option.Text.Name}, o.Kind.Name):
+		all = append(all, o.Kind.Name)
 	}
-	return "–"
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "–"
+	if o.Unit != "" {
+		all = append(all, "in "+o.Unit)
 	}
-	return text
+	if text := cmp.Or(o.Unset, o.Default); text != "" && text != "false" {
+		all = append(all, "default: "+text)
+	}
+	if o.Variable() != "" {
+		all = append(all, "`"+o.Variable()+"`")
+	}
+	if o.In(option.Spec) {
+		all = append(all, "`"+o.Key()+":`")
+	}
+	return cmp.Or(strings.Join(all, "; "), "no variable")
 }
 
 // pythonDefault returns a default as a Python literal. None means that gpfit decides.

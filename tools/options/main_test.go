@@ -37,7 +37,7 @@ func TestNewOption(t *testing.T) {
 	for path, want := range map[string]string{
 		"batch/spec/options.go":             "\t// ExtraTurns: number of extra turns.\n\tExtraTurns *int `yaml:\"extra_turns,omitempty\" json:\"extra_turns,omitempty\"`\n",
 		"batch/spec/schema.json":            "\"extra_turns\": {\n          \"description\": \"number of extra turns\",\n          \"maximum\": 9,\n          \"minimum\": 0,\n          \"type\": \"integer\"\n        }",
-		"docs/options.md":                   "| `extra-turns` | fit | GPFIT_EXTRA_TURNS | `extra_turns` | whole number from 0 to 9 | `2` | – | number of extra turns |\n",
+		"docs/options.md":                   "## extra-turns\n\nNumber of extra turns.\n\n**fit:** 0 to 9; default: 2; `GPFIT_EXTRA_TURNS`; `extra_turns:`\n",
 		"python/src/pygpfit/_options.py":    "\"extra_turns\": (\"whole number\", 2),\n",
 		"python/src/pygpfit/_parameters.py": "        extra_turns: int | None = 2,\n",
 	} {

@@ -20,37 +20,36 @@ class FitParameters(BaseEstimator):
     ----------
     kernel : text, default "auto"
         covariance function: auto, which a fit chooses by the data, or an expression
-        such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'; 'gpfit help
-        kernel check' describes formulas
+        such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'
     features : list of columns, default None
         columns of the inputs: names, indices or ranges of indices such as 0-3
     exclude : list of columns, default None
-        columns that are no inputs, and not the last column, which is the target by
-        default: names, indices or ranges of indices
+        columns that are neither inputs nor the target: names, indices or ranges of
+        indices
     decimal : word, default None
         decimal sign of text; a comma does not separate columns then: ., ,
     thousands : word, default None
         sign between groups of three digits in the numbers of text; the model keeps it:
         ., ,, ', space
     strip_units : true or false, default False
-        leave out the signs $ € £ ¥ ₹ and % of numbers of text, and EUR, USD, GBP and
-        CHF, and read (5), 5- and −5 as -5; the model does the same
+        leave out $ € £ ¥ ₹ %, EUR, USD, GBP and CHF in numbers, and read (5), 5- and −5
+        as -5; the model does the same
     skip_lines : text, default None
-        lines of text that are no part of the table, such as titles above the header and
-        a total: numbers and ranges such as 1-2,40
+        lines of text that are no part of the table, such as titles above the header:
+        numbers and ranges such as 1-2,40
     encoding : text, default None
         encoding of text, such as windows-1252, iso-8859-1, windows-1251, koi8-r,
         shift_jis or gb18030; the model keeps it
     missing : word, default "error"
         what to do with rows that have empty, NaN or NA cells in the columns used:
-        report an error, or drop the rows and report their number: error, drop
+        report an error, or drop the rows: error, drop
     subsample : whole number, default None
         draw N rows at random if DATA has more, besides the rows that a mask holds out;
         0 takes all rows (rows)
     holdout : number, or last: and a number, default None
-        hold out and score rows drawn by option seed: a share below 1, or a number of
-        rows; with option group, of groups. last:200 takes the latest rows by the only
-        column or the only date, and otherwise the last of the table
+        hold out and score random rows: a share below 1, or a number of rows; with
+        option group, of groups. last:200 takes the latest by the only column or the
+        only date, otherwise the last of the table
     group : column, default None
         column of labels: rows with the same label stay together in hold-outs and folds
     blocks : true or false, default False
@@ -64,8 +63,8 @@ class FitParameters(BaseEstimator):
         columns to read as numbers: another text in them is an error
     category_columns : word, default "indicators"
         what becomes of a column of categories: indicators, a column of 0 and 1 for each
-        category (one-hot); or codes, one column of 0, 1, 2, … for kernels such as
-        hamming: indicators, codes
+        (one-hot); or codes, one column of 0, 1, 2, … for kernels such as hamming:
+        indicators, codes
     date_unit : word, default "days"
         unit of dates and times of day; a year has 365.2425 days: seconds, minutes,
         hours, days, weeks, years
@@ -79,22 +78,21 @@ class FitParameters(BaseEstimator):
         mean function: auto, a constant or, if the fit chooses the kernel, also linear
         or with the seasons of a series; or a sum of zero, constant, linear,
         poly(DEGREE), bumps(COUNT) and seasonal(PERIOD, HARMONICS), such as 'linear +
-        bumps(5, dims=0)'; dims takes names and indices of columns
+        bumps(5, dims=0)'
     mean_prior : number, or number with its unit, default None
-        prior N(0, VARIANCE) of the coefficients of the mean, which are then integrated
-        out; tuned finds the variance. The basis functions become terms of the kernel,
-        which may then be none (scaled units)
+        prior N(0, VARIANCE) of the coefficients of the mean, which are integrated out
+        as terms of the kernel (kernel none has no others); tuned finds the variance
+        (scaled units)
     mean_fit : word, default "auto"
         how to find the coefficients of the mean: gls, by least squares within each
-        evaluation; free, as parameters; auto means free if another option names a
-        coefficient, and gls otherwise: auto, gls, free
+        evaluation; free, as parameters; auto is free if another option names a
+        coefficient: auto, gls, free
     noise : word, default "estimated"
         estimate a noise variance, or fit without one: the function then passes through
         the targets, unless noise_column gives variances: estimated, none
     noise_floor : number, or number with its unit, default None
         smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is
-        in squared units of the target, and none is the default without the decision
-        about more (scaled target²)
+        in squared units of the target; none is 1e-9 and no more (scaled target²)
     robust : true or false, default False
         find rows that do not fit the model, by relevance pursuit, and give each a noise
         variance of its own; the report lists them
@@ -102,9 +100,8 @@ class FitParameters(BaseEstimator):
         column of the known noise variance of each row, in squared units of the target;
         gpfit adds the estimated variance (target²)
     weight_column : column, default None
-        column of weights: the noise variance of a row is the estimated one divided by
-        its weight, as for the mean of that many observations; rows of weight 0 are left
-        out
+        column of weights, which divide the estimated noise variance, as for the mean of
+        that many observations; rows of weight 0 are left out
     noise_group : column, default None
         column of labels: the rows of each label have their own noise variance,
         noise_variance[LABEL]
@@ -113,8 +110,8 @@ class FitParameters(BaseEstimator):
         or none: xy, x, y, none
     target_transform : word, default None
         transform of the target before it is scaled: log; boxcox or yeojohnson, whose
-        lambda is a parameter; or auto, which takes the lowest BIC; scores and
-        predictions stay in units of the target: none, log, boxcox, yeojohnson, auto
+        lambda is a parameter; or auto, by BIC; scores and predictions stay in original
+        units: none, log, boxcox, yeojohnson, auto
     input_transform : word, default None
         transform of columns before they are scaled: skewed takes log(1 + x/u) of each
         column of numbers with a long tail: none, skewed
@@ -133,74 +130,66 @@ class FitParameters(BaseEstimator):
     tie : NAME=OTHER, default None
         parameter that takes the value of another
     objective : word, default "nlml"
-        what to minimize: nlml, the negative log marginal likelihood, loo, the negative
-        log predictive density of leave-one-out, loo-rmse, the root mean squared error
-        of leave-one-out, lopo and lopo-rmse, the same with all rows of equal inputs
-        left out together, or cv and cv-rmse, the same for folds of rows (options folds,
-        blocks and group): nlml, loo, loo-rmse, lopo, lopo-rmse, cv, cv-rmse
+        what to minimize: nlml, the negative log marginal likelihood; loo, the negative
+        log predictive density of leave-one-out; lopo, the same with rows of equal
+        inputs left out together; cv, the same for folds of rows; or the root mean
+        squared error of these with -rmse: nlml, loo, loo-rmse, lopo, lopo-rmse, cv,
+        cv-rmse
     scores : list of words, default None
-        predictive scores to report with the NLML: leave-one-out (loo), cross-validation
-        (cv) or both; in a batch, splits replace cross-validation: loo, cv
+        predictive scores to report: leave-one-out (loo), cross-validation (cv, not in a
+        batch) or both: loo, cv
     folds : whole number, default None
-        number of folds of the cross-validation, for scores and for the objectives cv
-        and cv-rmse
+        number of folds of the cross-validation
     fold_seed : whole number, default 1
         seed that assigns rows to folds
     refit : true or false, default False
-        tune the parameters again for each fold; a kernel, mean or transform that the
-        fit chose by all rows stays
+        tune the parameters again for each fold; a chosen kernel, mean or transform
+        stays
     std_errors : true or false, default False
         report standard errors and 95 % intervals of the parameters, from the Hessian at
-        the optimum; this costs two more gradients per parameter
+        the optimum, for two gradients per parameter
     require_psd : true or false, default False
         refuse a kernel with a formula, instead of warning, if it is not a covariance
         function on a sample of the rows
     max_jitter : number, default 0
         largest variance that gpfit may add to the diagonal if the covariance is not
-        positive definite; the result reports what gpfit added (scaled target²)
+        positive definite; the result has what it added (scaled target²)
     tolerance : number, default None
-        wanted bound of the error of the NLML by method tree, which gpfit also takes by
-        itself for large tables of few columns; exact methods have no such error (nats)
+        wanted bound of the error of the NLML by method tree; exact methods have no such
+        error (nats)
     restarts : whole number, default 0
-        number of additional starts: combinations of noise, lengthscales and periods
-        that the data suggest, then a sequence that fills the space around them; gpfit
-        keeps the best result. 0 means 20 for fewer than 300 rows and at most 30 free
-        parameters. From 60 rows on, twice as many begin on half of the rows or fewer,
-        and the best go on over all rows; with coarse off, each start runs to its end
-        over all rows
+        number of additional starts, of which gpfit keeps the best result; 0 means 20
+        for fewer than 300 rows and at most 30 free parameters. From 60 rows on, unless
+        subsets are off, twice as many begin on half of the rows or fewer, and the best
+        go on
     max_evals : whole number, default None
         largest number of evaluations in each descent
     tolerance_nats : number, default None
         end a descent over all rows when it can lower the objective by no more than
-        this; 0 descends until the gradient vanishes or rounding hides the objective's
-        changes (nats)
+        this; 0 goes on until the gradient vanishes or rounding hides the changes (nats)
     optimizer : word, default "lbfgs"
         method of descent: lbfgs
     coarse : word, default "auto"
         tune on growing random subsets before all rows; auto does so from 2,000 rows on.
-        The end may lie above the one of a plain descent from the start values; check is
-        auto with that descent besides, keeps the lower end and warns if it was the
-        plain one: auto, on, off, check
+        check also descends from the start values over all rows, keeps the lower end,
+        and warns if it was that one: auto, on, off, check
     checkpoint : file, default None
-        file that records every evaluation: after a crash or Ctrl-C the same command
-        continues from there and ends with the same bits; gpfit removes the file when
-        the fit ends
+        file that records every evaluation until the fit ends: after a crash or Ctrl-C
+        the same command continues from there, with the same bits
     experts : text, default None
-        divide the rows among local experts, for tables too large for one process: an
-        exact process for each of K clusters of the scaled rows
+        divide the rows among local experts: an exact process for each of K clusters of
+        the scaled rows
     combine : word, default None
-        how local experts predict: rbcm, all of them as a robust Bayesian committee
-        machine; or nearest, the one whose centre is nearest, in the time of one: rbcm,
-        nearest
+        how local experts predict: rbcm, all as a robust Bayesian committee machine; or
+        nearest, the one with the nearest centre: rbcm, nearest
     expert_rows : whole number, default None
         largest number of rows of a local expert; larger clusters are divided again
         (rows)
     posterior : word, default "auto"
-        draw the parameters from their posterior after the fit: laplace, from a normal
-        distribution over their logarithms, or hmc, by the No-U-Turn sampler;
-        predictions then average over the draws. auto takes a few weighed draws if there
-        are fewer than 30 rows for each free parameter, and none predicts with the
-        optimum alone: auto, none, laplace, hmc
+        draw the parameters from their posterior, over which predictions average:
+        laplace, from a normal distribution over their logarithms; hmc, by the No-U-Turn
+        sampler; auto, a few weighed draws if there are fewer than 30 rows for each free
+        parameter; or none: auto, none, laplace, hmc
     posterior_chains : whole number, default None
         number of chains of posterior hmc
     posterior_warmup : whole number, default None
@@ -211,9 +200,9 @@ class FitParameters(BaseEstimator):
         store the Cholesky factor in the model, 8n² bytes, so that predictions begin at
         once
     device : text, default "auto"
-        where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for
-        any of its devices; commands other than batch take several, separated by commas.
-        'gpfit devices' lists them
+        where to compute: auto, a name from 'gpfit devices' such as cuda:0, or a kind
+        such as cuda for any of its devices; several, separated by commas, except in a
+        batch
     method : text, default "chosen"
         how to compute: chosen, the exact method with the fewest operations that fits in
         memory; dense, a Cholesky factorization of the n×n matrix; merged, which counts
@@ -221,10 +210,9 @@ class FitParameters(BaseEstimator):
         rows in order for kernels of one column; grid, an eigenproblem for each factor
         of a product if the rows are a full grid; finite, a regression on the features
         of kernels that have few; tiles, half of the matrix in tiles over the memory of
-        the host and of several cards, where the whole does not fit; mpi, one
-        factorization over the processes that mpirun or srun has started; tree, a tree
-        of blocks of low rank for one to three columns, within a bound; or experts, the
-        method of local experts. 'gpfit devices' lists the methods
+        the host and of cards; mpi, one factorization over the processes that mpirun or
+        srun has started; tree, a tree of blocks of low rank for one to three columns,
+        within a bound; or experts, the method of local experts
     fallback : text, default None
         device to continue on if device names one that is not available, is lost or is
         too small

@@ -11,6 +11,7 @@ import (
 	"embed"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -20,24 +21,23 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 )
 
-// Index is the file of the Markdown page that lists the others.
-const Index = "README.md"
-
 // Release is the version and the date of the program for the manual pages.
 type Release struct {
 	Version string
 	Date    time.Time
 }
 
-// Markdown returns the Markdown pages of a command and of the commands below it, by file name.
+// inIndex are the pages of commands that docs/commands.md describes well enough.
+var inIndex = []string{"gpfit.md", "gpfit-help.md", "gpfit-kernel.md", "gpfit-version.md"}
+
+// Markdown returns the Markdown pages of the commands below root, by file name. docs/commands.md lists them.
 func Markdown(root *cobra.Command) map[string][]byte {
-	file := func(cmd *cobra.Command) string {
-		if !cmd.HasParent() {
-			return Index
-		}
-		return dashed(cmd) + ".md"
-	}
-	return render(root, "markdown.tmpl", file, template.FuncMap{"text": markdownText, "code": markdownCode})
+	file := func(cmd *cobra.Command) string { return dashed(cmd) + ".md" }
+	all := render(root, "markdown.tmpl", file, template.FuncMap{"text": markdownText, "code": markdownCode})
+	maps.DeleteFunc(all, func(name string, _ []byte) bool {
+		return slices.Contains(inIndex, name) || strings.HasPrefix(name, "gpfit-completion")
+	})
+	return all
 }
 
 // Man returns the manual pages of a command and of the commands below it, by file name.
