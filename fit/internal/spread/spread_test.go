@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMedian compares the median with that of sorted values.
+// TestMedian sorts values and takes the middle.
 func TestMedian(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for n := 1; n < 300; n++ {

@@ -17,7 +17,7 @@ var otherFlags = suggest.Others{
 	"-progress and notes are shown unless --quiet is given":                    "verbose verbosity v progress",
 	"-without --kernel, a fit finds seasons; --kernel periodic is one":         "seasonality seasonal season period freq frequency",
 	"-did you mean --restarts?":                                                "nrestarts nrestart nrestartsoptimizer multistart starts",
-	"-did you mean --standardize?":                                             "normalize normalizey scale scaling standardise",
+	"-did you mean --standardize?":                                             "normalize normalizey scale scaling",
 	"-did you mean --kernel?":                                                  "covtype cov covariance covfunction covmodule covarmodule nu",
 	"-did you mean --target, --features and --mean?":                           "formula",
 	"-did you mean --device cuda?":                                             "gpu cuda usegpu",

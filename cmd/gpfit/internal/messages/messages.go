@@ -40,7 +40,7 @@ type Status struct {
 	// Text says it in words.
 	Text string `json:"text"`
 	// Done of Total parts are done, such as jobs of a batch, or percent of the work of a fit; both are 0 if that is not known.
-	Done  float64 `json:"done,omitempty"`
+	Done  float64 `json:"done"`
 	Total float64 `json:"total,omitempty"`
 	// SecondsLeft is about how much time is left; 0 if that is not known.
 	SecondsLeft float64 `json:"seconds_left,omitempty"`
