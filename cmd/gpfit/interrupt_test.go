@@ -113,7 +113,7 @@ func TestProfileNLML(t *testing.T) {
 func TestContinueReplaces(t *testing.T) {
 	dir := t.TempDir()
 	model, past := filepath.Join(dir, "m.gpfit"), time.Now().Add(-time.Hour)
-	args := []string{"fit", "../../examples/co2.csv", "--kernel", "rbf(ard)", "--device", "cpu", "--out", model, "--checkpoint", filepath.Join(dir, "ck")}
+	args := []string{"fit", "../../examples/co2.csv", "--kernel", "rbf(ard)", "--restarts", "20", "--device", "cpu", "--out", model, "--checkpoint", filepath.Join(dir, "ck")}
 	if code, _, stderr := interrupt(t, "evaluation", args...); code != exit.Interrupted {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}

@@ -226,7 +226,7 @@ func TestInterrupt(t *testing.T) {
 	examples := testcheck.Get(filepath.Abs("../../examples"))(t)
 	t.Chdir(t.TempDir())
 	model := "next.gpfit"
-	code, stdout, stderr := interrupt(t, "evaluation", "fit", examples+"/co2.csv", "--kernel", "rbf", "--device", "cpu", "--out", model)
+	code, stdout, stderr := interrupt(t, "evaluation", "fit", examples+"/co2.csv", "--kernel", "rbf", "--restarts", "20", "--device", "cpu", "--out", model)
 	if code != exit.Interrupted || !strings.Contains(stderr, "the best model so far is in") || !strings.Contains(stdout, "status                 interrupted") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}

@@ -5,6 +5,7 @@ package spread
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -100,32 +101,11 @@ func squaredDistance(x *kernel.Points, dims []int, i, j int) float64 {
 	return sum
 }
 
-// rootOfMedian returns the root of the median, 1 for no values. It reorders them, by Hoare's selection.
+// rootOfMedian returns the root of the median, 1 for no values. It sorts them.
 func rootOfMedian(values []float64) float64 {
 	if len(values) == 0 {
 		return 1
 	}
-	middle, first, last := len(values)/2, 0, len(values)-1
-	for first < last {
-		pivot, i, j := values[(first+last)/2], first, last
-		for i <= j {
-			for ; values[i] < pivot; i++ {
-			}
-			for ; values[j] > pivot; j-- {
-			}
-			if i <= j {
-				values[i], values[j] = values[j], values[i]
-				i, j = i+1, j-1
-			}
-		}
-		switch {
-		case middle <= j:
-			last = j
-		case middle >= i:
-			first = i
-		default:
-			first = last
-		}
-	}
-	return math.Sqrt(values[middle])
+	slices.Sort(values)
+	return math.Sqrt(values[len(values)/2])
 }

@@ -250,13 +250,13 @@ func (c *Command) Warned(warnings []string, printed int, devices string) []strin
 	return warnings
 }
 
-// BeforeFolds returns about what share of the work of a fit with cross-validation the fit itself is.
-func (c *Command) BeforeFolds() float64 {
+// BeforeFolds returns about what share of the work of a fit with cross-validation, if there is one, the fit itself is.
+func BeforeFolds(validate bool, cv problem.CrossValidation) float64 {
 	switch {
-	case !c.CrossValidate:
+	case !validate:
 		return 1
-	case c.CrossValidation.Refit:
-		return 1 / float64(1+cmp.Or(c.CrossValidation.Folds, problem.DefaultFolds))
+	case cv.Refit:
+		return 1 / float64(1+cmp.Or(cv.Folds, problem.DefaultFolds))
 	}
 	return 0.9
 }
@@ -268,7 +268,7 @@ func (c *Command) CrossValidated(job *OpenJob, r *summary.Report) error {
 	}
 	cv := c.CrossValidation
 	cv.OnFold = func(k, folds int) {
-		begun := c.BeforeFolds()
+		begun := BeforeFolds(true, cv)
 		c.Msg.Part(begun+(1-begun)*float64(k)/float64(folds), fmt.Sprintf("fold %d of %d", k+1, folds))
 	}
 	scores, err := fit.CrossValidate(c.Ctx, job.Job, job.Backends[0], r.Parameters, cv, job.Backends[1:]...)

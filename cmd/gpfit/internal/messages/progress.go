@@ -26,14 +26,13 @@ func (m *Writer) Step(format string, args ...any) {
 // Status is Step for a state that changes often. In a fit, it says what the fit does besides.
 func (m *Writer) Status(format string, args ...any) {
 	m.mu.Lock()
-	if m.fit != nil {
-		m.fit.also = fmt.Sprintf(format, args...)
-		m.showFit()
-		m.mu.Unlock()
-		return
-	}
+	f := m.fit
 	m.mu.Unlock()
-	m.show(false, fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); f == nil {
+		m.show(false, text)
+	} else {
+		m.Part(f.Share, text)
+	}
 }
 
 func (m *Writer) show(always bool, status string) {
@@ -107,7 +106,7 @@ func (m *Writer) Part(share float64, words string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fit != nil {
-		m.fit.Share, m.fit.Left, m.fit.also = max(m.fit.Share, share), 0, words
+		m.fit.Share, m.fit.also = max(m.fit.Share, share), words
 		m.showFit()
 	}
 }
