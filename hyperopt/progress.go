@@ -37,7 +37,7 @@ type Meter struct {
 	ended  bool
 	at     int
 	done   float64
-	gauges []*Gauge  // with operations that are not yet taken over
+	gauges []*gauge  // with operations that are not yet taken over
 	all    float64   // work of all steps so far
 	last   time.Time // of the latest work
 	rate   pace.Rate // of work, the latest most
@@ -78,21 +78,20 @@ func (m *Meter) Begin(rows int, plan func() []float64) {
 	}
 }
 
-// Gauge counts the operations of one place to evaluate. Nobody asks for the time of an operation in a short fit, because a device
+// gauge counts the operations of one place to evaluate. Nobody asks for the time of an operation in a short fit, because a device
 // may have to measure it.
-type Gauge struct {
+type gauge struct {
 	meter   *Meter
 	perFlop func() float64
 	flops   float64 // not yet taken over
 }
 
-// Gauge returns a gauge with the time of an operation by the plan, in seconds.
-func (m *Meter) Gauge(perFlop func() float64) *Gauge {
-	return &Gauge{meter: m, perFlop: sync.OnceValue(perFlop)}
+// Gauge returns a function that adds operations of one place. perFlop returns the seconds that one takes, by the plan.
+func (m *Meter) Gauge(perFlop func() float64) (worked func(flops float64)) {
+	return (&gauge{meter: m, perFlop: sync.OnceValue(perFlop)}).worked
 }
 
-// Worked adds operations.
-func (g *Gauge) Worked(flops float64) {
+func (g *gauge) worked(flops float64) {
 	m := g.meter
 	m.change(func() {
 		if g.flops == 0 {

@@ -20,11 +20,11 @@ func TestMeter(t *testing.T) {
 		}
 	}
 	g := m.Gauge(func() float64 { return 0.5 })
-	g.Worked(10) // before the fit
+	g(10) // before the fit
 	m.Begin(100, func() []float64 { return []float64{6, 2, 2} })
 	m.Begin(1, nil)
 	m.began = m.began.Add(-time.Second)
-	g.Worked(6)
+	g(6)
 	check(0.3, 1e-12)
 	m.Valued(-7, 50)
 	m.Valued(4, 100)
@@ -36,7 +36,7 @@ func TestMeter(t *testing.T) {
 	}
 	m.Step(1)
 	check(0.6, 1e-12)
-	g.Worked(12)
+	g(12)
 	check(0.8, 0.001) // three times as much as expected
 	if left := last.Share; left >= 0.8 {
 		t.Errorf("the step has ended at %v", left)
@@ -45,10 +45,10 @@ func TestMeter(t *testing.T) {
 	if last.Share != 1 || last.Best != 3 {
 		t.Errorf("%+v", last)
 	}
-	g.Worked(1)
+	g(1)
 	m.End(2)
 	if last.Best != 3 {
 		t.Error("a fit ended twice")
 	}
-	NewMeter(nil).Gauge(nil).Worked(1)
+	NewMeter(nil).Gauge(nil)(1)
 }

@@ -14,7 +14,6 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
-	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/transform"
 	"gpfit/method/experts"
@@ -33,7 +32,7 @@ type Placement struct {
 	// owned is a fallback backend that the session opened itself.
 	owned device.Backend
 	// gauge counts the operations, and under is the latest progress of the evaluation under way.
-	gauge    *hyperopt.Gauge
+	gauge    func(flops float64)
 	under    device.Progress
 	asked    int // values requested, for messages
 	Warnings []string
@@ -120,7 +119,7 @@ func (s *Placement) Listen(f func(device.Progress)) {
 			more -= s.under.Done
 		}
 		s.under = p
-		s.gauge.Worked(more)
+		s.gauge(more)
 		if f != nil {
 			f(p)
 		}
