@@ -313,7 +313,17 @@ func standingTable(standings []Standing, metrics []Measure, whole bool) fields.T
 	}
 	t := fields.Of(standings, append(paths, "standard_error", "coverage95", "seconds")...)
 	t.Rename("standard_error", "± (first)")
+	unknownError(t, len(paths), func(i int) bool { return standings[i].Jobs < 2 })
 	return t
+}
+
+// unknownError takes away standard errors of one number each.
+func unknownError(t fields.Table, column int, one func(row int) bool) {
+	for i, r := range t.Rows {
+		if one(i) {
+			r.Cells[column].Text = "-"
+		}
+	}
 }
 
 // pairTable returns the table of comparisons with the columns of the paths in front.
@@ -322,5 +332,7 @@ func pairTable(pairs []PairedComparison, paths ...string) fields.Table {
 	for i := range pairs {
 		pairs[i].Data = cmp.Or(pairs[i].Data, "(all)")
 	}
-	return fields.Of(pairs, append(paths, "data", "kernel_a", "kernel_b", "pairs", "mean_difference", "standard_error", "wins_a", "wins_b", "ties", "sign_test_p")...)
+	t := fields.Of(pairs, append(paths, "data", "kernel_a", "kernel_b", "pairs", "mean_difference", "standard_error", "wins_a", "wins_b", "ties", "sign_test_p")...)
+	unknownError(t, len(paths)+5, func(i int) bool { return pairs[i].Pairs < 2 })
+	return t
 }
