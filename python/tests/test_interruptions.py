@@ -115,6 +115,15 @@ def test_a_callback_sees_the_progress_and_can_stop(wave):
         GPFitRegressor("rbf(ard)", restarts=5000, coarse="off").fit(X, y, callback=broken)
 
 
+@pytest.mark.parametrize("options", [{}, {"kernel": "rbf(ard)", "scores": "cv", "folds": 3, "refit": True}])
+def test_the_progress_rises_to_its_end(wave, options):
+    seen = []
+    model = pygpfit.fit(np.column_stack(wave), callback=seen.append, **options)
+    shares = [status["done"] / status["total"] for status in seen if "total" in status]
+    assert shares == sorted(shares) and shares[-1] == 1
+    assert seen[-1]["best"] == model.inspect()["fit"]["report"]["nlml"]
+
+
 def test_a_progress_bar(wave):
     X, y = wave
     bars = []

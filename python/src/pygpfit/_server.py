@@ -87,6 +87,10 @@ class _Request:
                 continue
             if watch is not None and "progress" in message:
                 watch(message["progress"])
+        while watch is not None and not self._queue.empty():  # the last progress, which came just before the end
+            message = self._queue.get()
+            if "progress" in message:
+                watch(message["progress"])
         return self._end
 
 
