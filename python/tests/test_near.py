@@ -186,7 +186,7 @@ def test_errors_are_those_of_the_program():
         assert texts[0]
     with pytest.raises(DataError, match="c1"):
         model.predict({"c0": [1.0]})
-    places = pygpfit.fit({"c0": 28 * columns["c0"], "c1": columns["c1"], "y": y}, kernel="matern32(sphere)", fix={"noise_variance": 0.1}, posterior="none")
+    places = pygpfit.fit({"c0": 28 * columns["c0"], "c1": columns["c1"], "y": y}, kernel="matern32(sphere)", fix={"lengthscale": 20, "noise_variance": 0.2, "signal_variance": 1}, posterior="none")
     with pytest.raises(DataError, match="latitude"):  # not far away
         places.predict({"c0": [97.0], "c1": [1.0]})
     with pytest.raises(ValueError, match="row 2 .* latitude"):  # as examples/read_model.py
