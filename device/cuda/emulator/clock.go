@@ -93,9 +93,8 @@ const (
 // share is the resource of a multiprocessor: its blocks take equal parts of it.
 const share = 24
 
-// residents are the numbers of blocks of kernels on a multiprocessor, by their shared memory; others have two, by
-// their registers.
-var residents = map[string]int64{"gpfit_batch_forward": 4, "gpfit_batch_backward": 4}
+// residents are the numbers of blocks of kernels on a multiprocessor, by their registers and shared memory for sm_90; others have two.
+var residents = map[string]int64{"gpfit_batch_below": 3, "gpfit_batch_above": 3, "gpfit_batch_forward": 3, "gpfit_batch_backward": 4}
 
 // operation is work of a stream.
 type operation struct {
