@@ -19,6 +19,8 @@
 #   make changelog             prints the entries of changelog/unreleased as a section
 #   make release               builds the archives of a release with checksums and bills of
 #                              materials in dist; TARGETS=linux/amd64 chooses platforms
+#   make publish              builds and checks all files of a release, and prints what goes
+#                              where; uploads nothing; TARGETS as above
 #   make release-check         checks the files in dist and runs the programs
 #   make image                 builds a container image from the files in dist, with buildah,
 #                              and runs it
@@ -98,12 +100,15 @@ sbom:
 # TARGETS is a list with commas.
 TARGETS ?=
 comma := ,
-.PHONY: release release-check image
+.PHONY: release release-check image publish
 release:
 	.ci/make-release $(subst $(comma), ,$(TARGETS))
 
 release-check:
 	.ci/check-release
+
+publish:
+	.ci/publish --dry-run $(subst $(comma), ,$(TARGETS))
 
 image:
 	GPFIT_IMAGE_REQUIRED=1 .ci/image cpu

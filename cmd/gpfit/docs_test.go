@@ -20,12 +20,10 @@ import (
 // notRun says why blocks of the languages console, powershell and shell of a page run nowhere as they stand.
 // All blocks of the languages sh and python run.
 var notRun = map[string]string{
-	"docs/compare.md":   "tables of others, which are no part of the repository",
-	"docs/home.md":      "archives of a release, which nobody has published, and other systems",
-	"docs/large.md":     "a cluster, cards and the rights of root; ranks_linux_test.go runs a few ranks",
-	"docs/releasing.md": "a tag, hosts and images that do not exist; .ci/full release makes archives and images from a commit",
-	"docs/reference":    "tables that do not exist, in the help of commands",
-	"README.md":         "go test ./..., which is the first step of .ci/full",
+	"docs/compare.md": "tables of others, which are no part of the repository",
+	"docs/large.md":   "a cluster, cards and the rights of root; ranks_linux_test.go runs a few ranks",
+	"docs/reference":  "tables that do not exist, in the help of commands",
+	"README.md":       "go test ./..., which is the first step of .ci/full",
 }
 
 // quickPages returns the pages that run without GPFIT_READER.
