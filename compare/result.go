@@ -131,35 +131,55 @@ func (r *Result) Text() string {
 		}
 		b.WriteString(lines + "\n\n")
 	}
-	r.writeRanks(&b)
-	r.writeSizes(&b)
+	for i, t := range r.Tables() {
+		if i > 0 {
+			fmt.Fprintf(&b, "\n%s\n", t.Caption)
+		}
+		b.WriteString(t.Text())
+		if i == 0 {
+			b.WriteString("\n" + strings.Join(r.Notes(), "\n") + "\n")
+			r.writeFailed(&b)
+		}
+	}
+	if len(r.Sizes) > 0 {
+		r.writeFewRows(&b)
+	}
 	if r.Stopped != "" {
 		fmt.Fprintf(&b, "\n%s\n", r.Stopped)
 	}
 	return b.String()
 }
 
-func (r *Result) writeRanks(b *strings.Builder) {
+// Tables returns the tables of the comparison: the methods by rank and, with sizes, score and seconds by the number of training rows.
+func (r *Result) Tables() []fields.Table {
 	t := fields.Of(r.Methods, "rank", "method", "rmse", "training_rmse", "rmse_standardized", "difference", "nlpd", "coverage95")
 	t.Column(fields.Head{Text: "seconds"}, func(i int) string { return secondsField.Text(r.Methods[i].Seconds()) })
-	var failed []string
-	for i := range r.Methods {
-		e := &r.Methods[i]
-		if e.Status == Done {
-			continue
-		}
-		cells := t.Rows[i].Cells
-		clear(cells[2:])
-		cells[0].Text, cells[2].Text = "-", e.Status
-		if e.Status == Failed {
-			failed = append(failed, fmt.Sprintf("  %s: %s\n", e.Method, textform.FirstLine(e.Error)))
+	for i, e := range r.Methods {
+		if e.Status != Done {
+			cells := t.Rows[i].Cells
+			clear(cells[2:])
+			cells[0].Text, cells[2].Text = "-", e.Status
 		}
 	}
-	b.WriteString(t.Text())
-	b.WriteString("\ntraining: the RMSE on the rows that the fits learned from")
-	fmt.Fprintf(b, "\ndifference: %s minus the %[1]s of the best method, ± standard error%s; *: clearly worse (95 %%)\n", strings.ToUpper(string(r.RankBy)), r.from())
-	if len(failed) > 0 {
-		fmt.Fprintf(b, "\nfailed\n%s", strings.Join(failed, ""))
+	return append([]fields.Table{t}, r.bySize()...)
+}
+
+// Notes explain the first table.
+func (r *Result) Notes() []string {
+	return []string{
+		"training: the RMSE on the rows that the fits learned from",
+		fmt.Sprintf("difference: %s minus the %[1]s of the best method, ± standard error%s; *: clearly worse (95 %%)", strings.ToUpper(string(r.RankBy)), r.from()),
+	}
+}
+
+// writeFailed says why methods failed.
+func (r *Result) writeFailed(b *strings.Builder) {
+	title := "\nfailed\n"
+	for _, e := range r.Methods {
+		if e.Status == Failed {
+			fmt.Fprintf(b, "%s  %s: %s\n", title, e.Method, textform.FirstLine(e.Error))
+			title = ""
+		}
 	}
 }
 
@@ -189,11 +209,10 @@ func (d *Difference) String() string {
 
 var secondsField = fields.Named("seconds")
 
-// writeSizes writes the deciding score and the seconds of each method by the number of
-// training rows.
-func (r *Result) writeSizes(b *strings.Builder) {
+// bySize returns the deciding score and the seconds of each method by the number of training rows.
+func (r *Result) bySize() (tables []fields.Table) {
 	if len(r.Sizes) == 0 {
-		return
+		return nil
 	}
 	for _, kind := range []struct {
 		title string
@@ -203,12 +222,13 @@ func (r *Result) writeSizes(b *strings.Builder) {
 		{"seconds", func(e *Ranked) string { return secondsField.Text(e.Seconds()) }},
 	} {
 		t := fields.Of(r.Methods, "method")
+		t.Caption = kind.title + " by the number of training rows"
 		for _, g := range r.Sizes {
 			t.Column(fields.Head{Text: strconv.Itoa(g.Train)}, func(i int) string { return g.cell(r.Methods[i].Method, kind.of) })
 		}
-		fmt.Fprintf(b, "\n%s by the number of training rows\n%s", kind.title, t.Text())
+		tables = append(tables, t)
 	}
-	r.writeFewRows(b)
+	return tables
 }
 
 // writeFewRows says why methods failed on subsets.

@@ -19,7 +19,7 @@ var samples = map[string][]string{
 	"kernel":  {"matern32"}, "kernels": {"matern32"}, "mean": {"linear"}, "split-mask": {"mask.csv:1"}, "cov": {"c.npy"},
 	"along": {"a"}, "range": {"a=1:2"}, "set": {"a=1"}, "lambda": {"ridge=1"}, "mean-prior": {"4", "tuned"}, "fix": {"a=1"}, "bounds": {"a=1:2"}, "prior": {"a=gamma(2, 3)"}, "tie": {"a=b"},
 	"target": {"a", "a,b"}, "scores": {"loo", "cv"}, "memory": {"1GiB"}, "noise-floor": {"0.5", "0.5:original"}, "date-origin": {"2000-01-01"}, "encoding": {"latin1"},
-	"experts": {"kmeans:3"}, "grid": {"0:1:3"}, "interval": {"0.5"}, "tolerance": {"0.1"}, "plot": {"p.svg"}, "plot-sizes": {"p.svg"}, "plot-errors": {"p.svg"}, "size": {"16x11"},
+	"experts": {"kmeans:3"}, "grid": {"0:1:3"}, "interval": {"0.5"}, "tolerance": {"0.1"}, "plot": {"p.svg"}, "page": {"p.html"}, "plot-sizes": {"p.svg"}, "plot-errors": {"p.svg"}, "size": {"16x11"},
 }
 
 func samplesOf(o *Option) []string {

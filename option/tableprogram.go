@@ -181,7 +181,9 @@ func plotOptions() Entries {
 	sizes := plotOption("plot-sizes", "Plot.Sizes", compares, "also plot score and time against the sizes of option sizes")
 	sizes.Rules = []Constraint{{Needs: []string{"sizes"}}}
 	errors := plotOption("plot-errors", "Plot.Errors", compares, "also plot the RMSE of each method on training rows and on held-out rows")
-	return append(all,
+	page := Option{Name: "page", Kind: File, Group: OutputFile, Field: "Plot.Page", Places: compares, Placeholder: "FILE", check: checkEnding(".html"),
+		Help: "also write a page with the tables and pictures of the comparison (.html)"}
+	return append(all, page,
 		Option{Name: "plot-title", Kind: Text, Group: OutputFile, Field: "Plot.Title", Places: pictured, Placeholder: "TITLE", Rules: needed,
 			Help: "title of the plot, instead of a sentence that says what it shows"},
 		Option{Name: "size", Kind: parsed(Text, orNone(textform.ParseSize)), Group: OutputFile, Field: "Plot.Size", Places: pictured, Placeholder: "SIZE", Rules: needed,

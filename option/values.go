@@ -89,8 +89,8 @@ type benchValues struct {
 // plotValues describe a picture.
 type plotValues struct {
 	// Path, Sizes and Errors are the files, and Title and Size replace the program's choice.
-	Path, Sizes, Errors, Title string
-	Size                       textform.Size
+	Path, Sizes, Errors, Page, Title string
+	Size                             textform.Size
 	// By is the feature along which to show rows, and Columns are the columns to show.
 	By      string
 	Columns []string

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -42,7 +43,7 @@ func compareOptions(c *cli.Command) compare.Options {
 }
 
 func runCompare(c *cli.Command) error {
-	if err := c.CheckOutputs(c.Inputs(c.Args[0]), cli.Destination("plot-sizes", c.Plot.Sizes), cli.Destination("plot-errors", c.Plot.Errors)); err != nil {
+	if err := c.CheckOutputs(c.Inputs(c.Args[0]), cli.Destination("plot-sizes", c.Plot.Sizes), cli.Destination("plot-errors", c.Plot.Errors), cli.Destination("page", c.Plot.Page)); err != nil {
 		return err
 	}
 	file, err := output.Beside(c.Output.Out, c.Output.Format, output.CSV, output.JSONLines, output.Parquet)
@@ -63,6 +64,7 @@ func runCompare(c *cli.Command) error {
 	}
 	defer opened.Close()
 	options := compareOptions(c)
+	options.Curves = options.Curves || c.Plot.Page != "" && data.D == 1
 	models, err := openModels(c)
 	if err != nil {
 		return err
@@ -133,6 +135,13 @@ func finishCompare(c *cli.Command, file *output.File, date func(float64) time.Ti
 		{c.Plot.Path, "plot", drawn(func() (*plotting.Figure, error) { return figure.Fits(r, date) }, done.WritePlot)},
 		{c.Plot.Errors, "plot", drawn(func() (*plotting.Figure, error) { return figure.Errors(r) }, to(c.Plot.Errors))},
 		{c.Plot.Sizes, "plot", drawn(func() (*plotting.Figure, error) { return figure.Growth(r) }, to(c.Plot.Sizes))},
+		{c.Plot.Page, "page", func() error {
+			p, err := figure.Page(r, filepath.Base(c.Args[0]), date)
+			if err != nil {
+				return err
+			}
+			return done.Write(c.Plot.Page, p.Write)
+		}},
 	} {
 		if out.path == "" {
 			continue

@@ -114,3 +114,21 @@ func TestNothing(t *testing.T) {
 		t.Errorf("without curves: %v", err)
 	}
 }
+
+// TestPage checks that the page of a comparison has its tables and the pictures that there are, and says why a method failed.
+func TestPage(t *testing.T) {
+	r := result(3)
+	r.Verdict = "m0 is best"
+	r.Methods[2].Status, r.Methods[2].Error = compare.Failed, "too few rows"
+	p := testcheck.Get(Page(r, "load.csv", nil))(t)
+	methods, sizes := p.Sections[0], p.Sections[1]
+	if p.Headline[0] != "m0 is best." || len(methods.Tables) != 2 || len(methods.Pictures) != 2 || !sizes.Empty() {
+		t.Errorf("headline %q, %d tables, %d pictures, %+v", p.Headline, len(methods.Tables), len(methods.Pictures), sizes)
+	}
+	if cells := methods.Tables[0].Rows[1].Cells; cells[1].Text != "m1" || cells[2].Text != "2" {
+		t.Errorf("the second row is %+v", cells)
+	}
+	if cells := methods.Tables[1].Rows[0].Cells; cells[0].Text != "m2" || cells[1].Text != "too few rows" {
+		t.Errorf("failed: %+v", cells)
+	}
+}

@@ -268,6 +268,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "json": ("true or false", False),
         "quiet": ("true or false", False),
         "plot": ("file", None),
+        "page": ("file", None),
         "plot_title": ("text", None),
         "size": ("text", None),
         "plot_sizes": ("file", None),
@@ -789,6 +790,7 @@ VARIABLES = (
     "GPFIT_OPTIMIZER",
     "GPFIT_OTHERS",
     "GPFIT_OUT",
+    "GPFIT_PAGE",
     "GPFIT_PENALTY",
     "GPFIT_PLOT",
     "GPFIT_PLOT_BY",
@@ -1120,6 +1122,7 @@ class CompareOptions(TypedDict, total=False):
     models: str | os.PathLike[str] | None
     force: bool | None
     plot: str | os.PathLike[str] | None
+    page: str | os.PathLike[str] | None
     plot_title: str | int | None
     size: str | int | None
     plot_sizes: str | os.PathLike[str] | None
