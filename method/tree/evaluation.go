@@ -142,7 +142,7 @@ func (e *evaluation) refuse(t *node, pivots []float64) error {
 	if pays {
 		return nil
 	}
-	what := fmt.Sprintf("a factor of low rank for this kernel and these points: a block of %d×%d has rank %d; the methods dense and tiles are exact, and the option experts divides the points", t.mid-t.first, t.end-t.mid, rank)
+	what := fmt.Sprintf("a factor of low rank for this kernel and these points: a block of %d×%d has rank %d; the methods dense and tiles are exact, and option experts divides the points", t.mid-t.first, t.end-t.mid, rank)
 	for times := 10.0; times <= 1000; times *= 10 {
 		if rank, pays := above(times * e.tolerance / 4); pays {
 			what += fmt.Sprintf("; with a tolerance %g times as large (option tolerance) the rank is about %d", times, rank)

@@ -91,7 +91,7 @@ func columnsOf(prog *kernel.Program) error {
 		return nil
 	}
 	return &device.UnsupportedError{Method: Name, What: fmt.Sprintf(
-		"evaluations of a kernel that reads %d columns, only of one to %d: take the methods dense or tiles, which are exact, or the option experts", read, mostColumns)}
+		"evaluations of a kernel that reads %d columns, only of one to %d: take the methods dense or tiles, which are exact, or option experts", read, mostColumns)}
 }
 
 // NewWorkspace implements [device.Backend].
