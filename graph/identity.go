@@ -41,15 +41,12 @@ type identity struct {
 const identityFactor = 16
 
 // check returns a [*device.WrongError] if the contraction with a violates the identity. A method with a bound violates it by
-// more than rounding, and has a check of its own.
+// more than rounding, and has a limit of its own.
 // Rounding may explain an error of Σ⁻¹ as large as Σ⁻¹ itself. The bound, which is of first order
 // in that error, then proves nothing about the device, and the point is infeasible. The noise
 // limits the trace, so a wrong inverse does not lead here.
 func (s *identity) check(a adjoint) error {
 	if s.weights == nil || a.loo != 0 || s.logDetStdErr != 0 {
-		return nil
-	}
-	if _, bounded := s.ws.(device.Bounded); bounded {
 		return nil
 	}
 	n := float64(s.ws.N())
@@ -62,6 +59,9 @@ func (s *identity) check(a adjoint) error {
 	right := a.inv*n - a.outer*fit
 	for i, v := range s.diag {
 		right -= v * s.noiseOf(i)
+	}
+	if _, bounded := s.ws.(device.Bounded); bounded {
+		return s.bounded(left-right, max(math.Abs(left), math.Abs(right), math.Abs(a.inv)*n, math.Abs(a.outer)*fit))
 	}
 	trace := s.trace()
 	inverse := unitRoundoff * s.inverseTrace(a) * trace
@@ -81,6 +81,19 @@ func (s *identity) check(a adjoint) error {
 		Device: s.device,
 		What:   fmt.Sprintf("gradient: the trace of Σ⁻¹Σ differs from n by %.3g, but rounding explains only %.3g", left-right, identityFactor*bound),
 	}
+}
+
+// boundedNats is the difference, in nats for a factor e, that a method with a bound may have besides recurrenceDigits.
+const boundedNats = 0.1
+
+// bounded judges a difference of the two sides for a method with a bound, which is of values: where the noise is far below the variance of
+// the kernel, errors of derivatives are much larger. Such a point is infeasible.
+func (s *identity) bounded(difference, size float64) error {
+	if math.Abs(difference) <= boundedNats+recurrenceDigits*size {
+		return nil
+	}
+	return fmt.Errorf("graph: the method %s has too few digits for the gradient, which is off by about %.2g: take another method, such as dense, or more noise%.0w",
+		s.ws.Method(), math.Abs(difference), &device.NotPDError{Minor: s.ws.N(), N: s.ws.N()})
 }
 
 // recurrenceDigits is the relative difference from which a recurrence leaves too few digits for a search.

@@ -78,6 +78,24 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// loose is a workspace of a method with a bound.
+type loose struct {
+	wrong
+	device.Bounded
+}
+
+// TestIdentityOfBounded checks that a gradient by a method with a bound is infeasible, and no fault of the device, where it is far off.
+func TestIdentityOfBounded(t *testing.T) {
+	for off, infeasible := range map[float64]bool{0: false, 1e-6: false, 100: true} {
+		f := newFixture(t, "rbf(ard)", 60, 2, func(*graph.Spec) {})
+		z := f.z(3)
+		_, err := testcheck.Get(graph.Build(loose{wrong{f.ws, 0, off}, nil}, f.spec))(t).ValueGradient(t.Context(), z, make([]float64, len(z)))
+		if device.IsNotPD(err) != infeasible || errors.As(err, new(*device.WrongError)) || !infeasible && err != nil {
+			t.Errorf("a derivative off by %g: %v", off, err)
+		}
+	}
+}
+
 // TestIdentityOfHardProblems checks that there is no false alarm up to condition
 // numbers at which the factorization fails.
 func TestIdentityOfHardProblems(t *testing.T) {
