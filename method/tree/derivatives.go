@@ -60,9 +60,10 @@ func (p *products) visit(t *node, threads int) {
 		return
 	}
 	if t.leaf() {
-		points, own := p.points, rowsOf(p.vectors, t.first, t.end)
-		sums, _ := p.multiply(1, points.Pick(places(t.first, t.end)), points.Pick(places(t.first, t.end)), own, own)
-		p.put(t.first, sums)
+		own := p.newSide(t.first, t.end)
+		v := own.gather(rowsOf(p.vectors, t.first, t.end))
+		sums, _ := p.multiply(1, own.Points, own.Points, v, v)
+		p.put(t.first, own.expand(sums))
 		return
 	}
 	if len(t.rows) > 0 {
@@ -127,13 +128,4 @@ func (p *products) multiply(threads int, x, y *kernel.Points, right, left blas64
 		}
 	}
 	return forward, back
-}
-
-// places returns the places from first to end.
-func places(first, end int) []int {
-	out := make([]int, end-first)
-	for k := range out {
-		out[k] = first + k
-	}
-	return out
 }
