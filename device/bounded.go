@@ -39,4 +39,7 @@ type Verified struct {
 	// Correction and Rest have an element for each right side, if all rows were computed: with r = y − Σα̃, the value of
 	// ½yᵀΣ⁻¹y is ½yᵀα̃ + Correction + a rest between 0 and Rest, Correction = ½rᵀα̃ and Rest = ‖r‖²/(2σ²), but for rounding, which is in Rest, too.
 	Correction, Rest []float64
+	// Gradient is the largest bound of the errors of the derivatives of m·½log|Σ̃| + ½Σ yᵀΣ̃⁻¹y by the logarithms of the parameters and of the noise, to
+	// the first order in E; +Inf if the comparison did not compute derivatives.
+	Gradient float64
 }

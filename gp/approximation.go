@@ -13,6 +13,8 @@ type Approximation struct {
 	// Bound is the bound of the error of the NLML, nil if it is not known, and Tolerance the bound that was wanted, in nats.
 	Bound     *float64 `json:"bound"`
 	Tolerance float64  `json:"tolerance"`
+	// Gradient is the bound of the errors of the derivatives of the NLML by the logarithms of the parameters, nil if it is not known.
+	Gradient *float64 `json:"gradient_bound"`
 	// Tightened counts how often the method began again with a tenth of the tolerance to reach it.
 	Tightened int `json:"tightened,omitempty"`
 	// Element is the largest error of an element of Σ, as a share of the largest variance, and Rank the largest rank of a block.
@@ -33,7 +35,14 @@ func (a *Approximation) valid() bool {
 func (a *Approximation) Unknown() bool { return a.Bound == nil }
 
 // Loose reports whether the error may be larger than wanted.
-func (a *Approximation) Loose() bool { return a != nil && (a.Unknown() || !(*a.Bound <= a.Tolerance)) }
+func (a *Approximation) Loose() bool {
+	return a != nil && (a.Unknown() || !(*a.Bound <= a.Tolerance) || a.steep())
+}
+
+// steep reports whether an error of the gradient may move the optimum too far: with a second derivative of 1, an error g of the first one loses g²/2.
+func (a *Approximation) steep() bool {
+	return a.Gradient != nil && !(*a.Gradient**a.Gradient/2 <= a.Tolerance)
+}
 
 // Wanted returns the bound that the method was asked for last, of one of some targets: a half, since the data fit has an error, too.
 func (a *Approximation) Wanted(targets int) float64 {
@@ -49,7 +58,11 @@ func (a *Approximation) Text() string {
 	if a.Unknown() {
 		return a.Method + ": blocks of low rank, and the error of the NLML is unknown"
 	}
-	return fmt.Sprintf("%s: blocks of low rank, NLML within %.2g nats of exact", a.Method, *a.Bound)
+	text := fmt.Sprintf("%s: blocks of low rank, NLML within %.2g nats of exact", a.Method, *a.Bound)
+	if a.Gradient != nil {
+		text += fmt.Sprintf(", derivatives within %.2g", *a.Gradient)
+	}
+	return text
 }
 
 // Advice says what to do about an error that may be larger than wanted, "" if it is not.
@@ -61,7 +74,11 @@ func (a *Approximation) Advice() string {
 	if a.Element <= device.LeastTolerance {
 		advice = "a smaller option tolerance changes nothing, because the blocks have all digits of float64; more noise leaves more of these"
 	}
-	if !a.Unknown() {
+	switch {
+	case a.Unknown():
+	case a.steep():
+		why = fmt.Sprintf("the derivatives of the NLML may be off by %.2g, so that the search may have ended beside the optimum", *a.Gradient)
+	default:
 		why = fmt.Sprintf("the NLML may be off by %.2g nats, and %g were wanted", *a.Bound, a.Tolerance)
 	}
 	return why + ": option method dense is exact, where it has room; " + advice

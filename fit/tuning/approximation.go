@@ -91,6 +91,9 @@ func (s *Placement) Approximate(ctx context.Context, z []float64) error {
 	default:
 		a.Bound = &total
 	}
+	if a.Bound != nil && !math.IsInf(found.Gradient, 1) && found.Gradient == found.Gradient {
+		a.Gradient = &found.Gradient
+	}
 	return nil
 }
 

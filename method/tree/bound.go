@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
 	"gpfit/internal/matrixrows"
@@ -23,8 +24,9 @@ func (w *engine) Bound() device.Bound {
 	return b
 }
 
-// mostElements is the number of elements of Σ that a comparison computes, about.
-const mostElements = 4e10
+// mostElements is the number of elements of Σ that a comparison computes, about, and mostSlopes that of the elements of which it computes the
+// derivatives.
+const mostElements, mostSlopes = 4e10, 4e9
 
 // A comparison takes signVectors random vectors of signs, and the largest error of alarmVectors of these. A sum of n products has an error of about rounding·√n.
 const signVectors, alarmVectors, rounding = 4, 2, 4 * 0x1p-53
@@ -64,30 +66,89 @@ func (w *engine) verify(ctx context.Context, y, alpha []float64, m int) (device.
 		squares := 0.0
 		for i := range n {
 			v, r := weights.Data[i*m+q], sides.Data[i*m+q]-products.Data[i*products.Stride+signVectors+q]
+			sides.Data[i*m+q] = r
 			out.Correction[q] += r * v / 2
 			out.Rest[q] += r * r / (2 * slices.Min(w.noise))
 			squares += v * v
 		}
 		out.Rest[q] += w.roundingOf(squares)
 	}
-	return out, nil
+	if out.Gradient = math.Inf(1); float64(n)*float64(n) <= mostSlopes {
+		w.solve(sides)
+		out.Gradient, err = w.gradientBound(ctx, signs, own, weights, sides)
+	}
+	return out, err
 }
 
-// logDetBound returns a bound of the error of ½log|Σ̃| for vectors v of signs and Ev, which is used up. Half of the trace of A = Σ̃⁻¹E, the error of the
-// first order, is the mean of ½vᵀAv but for a standard error of at most ‖A‖/√(2k) for k vectors, in the norm of Frobenius (Hutchinson 1990), and
-// the mean of ‖Av‖² is ‖A‖². Terms of higher orders are at most ½‖A‖² if ‖A‖ is below ½. Rounding errors of the factor are in E.
+// logDetBound returns a bound of the error of ½log|Σ̃| for vectors v of signs and Ev, which it replaces by Σ̃⁻¹Ev. Half of the trace of
+// A = Σ̃⁻¹E is the error of the first order. Terms of higher orders are at most ½‖A‖², in the norm of Frobenius, if ‖A‖ is below ½. Rounding errors
+// of the factor are in E.
 func (w *engine) logDetBound(signs, ev blas64.General) float64 {
-	const deviations = 4
 	w.solve(ev)
-	trace, square := 0.0, 0.0
-	for i, v := range ev.Data {
-		trace += v * signs.Data[i] / (2 * signVectors)
-		square += v * v / signVectors
-	}
+	trace, square := traceOf(signs, ev)
 	if !(square < 1.0/4) {
 		return math.Inf(1)
 	}
-	return math.Abs(trace) + deviations*math.Sqrt(square/(2*signVectors)) + square/2 + 2*rounding*(float64(w.N)+math.Abs(w.logDet))
+	return math.Abs(trace) + deviation(square) + square/2 + 2*rounding*(float64(w.N)+math.Abs(w.logDet))
+}
+
+// traceOf estimates ½tr(A) by the mean of ½vᵀAv over vectors v of signs (Hutchinson 1990), and ‖A‖² by that of ‖Av‖².
+func traceOf(signs, av blas64.General) (trace, square float64) {
+	for i := range av.Rows {
+		for q, v := range row(av, i) {
+			trace += v * signs.Data[i*signs.Stride+q] / (2 * signVectors)
+			square += v * v / signVectors
+		}
+	}
+	return trace, square
+}
+
+// deviation is four times the standard error of the estimate of ½tr(A), at most ‖A‖/√(2k) for k vectors.
+func deviation(square float64) float64 { return 4 * math.Sqrt(square/(2*signVectors)) }
+
+// gradientBound returns the largest bound of the errors of the derivatives of the likelihood by the logarithms of the parameters and of the
+// noise: of m·½log|Σ̃| + ½Σ yᵀα̃ for m targets. It takes vectors v of signs, w = Σ̃⁻¹Ev, the solutions α̃ and δ = Σ̃⁻¹(y − Σα̃). To the first order
+//
+//	tr(Σ̃⁻¹∂K̃) − tr(Σ⁻¹∂K) = tr(A), Aᵀ-products Σ̃⁻¹((∂K̃ − ∂K)v − ∂K̃w),
+//	α̃ᵀ∂K̃α̃ − αᵀ∂Kα = α̃ᵀ(∂K̃ − ∂K)α̃ − 2δᵀ∂Kα̃.
+//
+// The rounding error of y − Σα̃ adds at most its norm times ‖Σ̃⁻¹∂Kα̃‖.
+func (w *engine) gradientBound(ctx context.Context, signs, ev, alpha, delta blas64.General) (float64, error) {
+	m, params := alpha.Cols, w.prog.NumParams
+	all := beside(signs, alpha, ev)
+	own := w.slopes(all)
+	exact, err := w.exactSlopes(ctx, beside(signs, alpha))
+	if err != nil {
+		return 0, err
+	}
+	each := signVectors + m
+	rests, fits, missed := newMatrix(w.N, (params+1)*each), make([]float64, params+1), make([]float64, each)
+	for i := range w.N {
+		for p := range params + 1 {
+			near, factor, rest := row(all, i), w.noiseOf(i), row(rests, i)[p*each:][:each]
+			if clear(missed); p < params { // the noise has no blocks
+				near, factor = row(own, i)[p*all.Cols:][:all.Cols], 1
+				floats.SubTo(missed, near[:each], row(exact, i)[p*each:][:each])
+			}
+			for q := range signVectors {
+				rest[q] = factor * (missed[q] - near[each+q])
+			}
+			for q := range m {
+				slope := factor * near[signVectors+q]
+				rest[signVectors+q] = slope
+				fits[p] -= factor*alpha.Data[i*m+q]*missed[signVectors+q]/2 - delta.Data[i*m+q]*slope
+			}
+		}
+	}
+	w.solve(rests)
+	_, second := traceOf(signs, ev)
+	most, size := 0.0, w.amplitude+slices.Max(w.noise)
+	for p, fit := range fits {
+		trace, square := traceOf(signs, columnsAt(rests, p*each, signVectors))
+		own := rounding * size * (float64(m*w.N)/slices.Min(w.noise) + math.Sqrt(float64(w.N)*squares(alpha)*squares(columnsAt(rests, p*each+signVectors, m)))*float64(m))
+		most = max(most, math.Abs(float64(m)*trace+fit)+float64(m)*deviation(square)+own) // NaN stays
+	}
+	return most * (1 + 2*math.Sqrt(second)), nil
 }
 
 // roundingOf is about the rounding error of ½αᵀΣα for weights with a sum of squares.

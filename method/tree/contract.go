@@ -113,13 +113,12 @@ func (d *descent) visit(t *node, z blas64.General, threads int) {
 	if t.m.Rows > 0 {
 		g1, g2 := clone(t.q1), clone(t.q2)
 		both(threads, func(threads int) { d.back(t.left, g1, threads) }, func(threads int) { d.back(t.right, g2, threads) })
-		// M·C⁻ᵀ and Mᵀ·C′⁻ᵀ
+		// For P = M·C⁻ᵀ it is (I − MMᵀ)⁻¹ = I + PPᵀ = LLᵀ. That I + PPᵀ is of this C matters: where the noise is far below the
+		// kernel, another inverse of I − MMᵀ differs by much more than rounding, and what all blocks contribute does not cancel.
 		p := d.productT(1, t.m, t.inverse)
-		other := d.rest(t.m, false)
-		cholesky(other) // I − MMᵀ has the eigenvalues of I − MᵀM
-		invert(other)
-		q := newMatrix(t.m.Rows, t.m.Rows)
-		d.addTransposed(q, t.m, other)
+		l := besideOne(d.productT(1, p, p), 1)
+		cholesky(l)
+		q := d.inner(1, t.m, l)             // qqᵀ = (CCᵀ)⁻¹ − I
 		cross := d.product(1, p, t.inverse) // M(CCᵀ)⁻¹
 		if d.grads != nil && len(t.rows) > 0 {
 			d.blockPart(t, z1, z2, g1, d.productT(threads, g2, cross), threads)
@@ -128,16 +127,6 @@ func (d *descent) visit(t *node, z blas64.General, threads int) {
 	}
 	d.done <- cost
 	both(threads, func(threads int) { d.visit(t.left, own1, threads) }, func(threads int) { d.visit(t.right, own2, threads) })
-}
-
-// addTransposed adds MᵀAᵀ to c.
-func (d *descent) addTransposed(c, m, a blas64.General) {
-	product := d.product(1, a, m)
-	for i := range product.Rows {
-		for j, v := range row(product, i) {
-			c.Data[j*c.Stride+i] += v
-		}
-	}
 }
 
 // blockPart adds the contraction of the block of a node and its transpose, for H = F₁F₂ᵀ with F₁ = [Z₁, G₁, V₁].

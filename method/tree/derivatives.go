@@ -17,26 +17,49 @@ var _ device.DerivativeProducts = (*engine)(nil)
 // MultiplyDerivatives implements [device.DerivativeProducts]: by the tree at the parameters of Form, and else by all elements of the
 // kernel.
 func (w *engine) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
+	w.Begin("", 0)
 	if w.evaluation == nil || w.prog != prog || !slices.Equal(w.theta, theta) {
-		return w.multiplyAll(ctx, prog, theta, vectors, m, dst)
+		return w.multiplyAll(ctx, w.Points, prog, theta, vectors, m, dst)
 	}
 	w.ctx = ctx
-	p := &products{w.evaluation, prog.NumParams, w.ordered(vectors, m), newMatrix(w.N, prog.NumParams*m)}
-	w.Begin("", 0)
-	p.visit(w.root, w.Threads)
-	w.restore(dst, p.sums)
+	w.restore(dst, w.slopes(w.ordered(vectors, m)))
 	return ctx.Err()
 }
 
-// multiplyAll computes products by all elements of the kernel.
-func (w *engine) multiplyAll(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
-	w.Begin("", 0)
+// slopes returns the products by the tree: column p·m + k is of parameter p and vector k of m.
+func (w *engine) slopes(vectors blas64.General) blas64.General {
+	p := &products{w.evaluation, w.prog.NumParams, vectors, newMatrix(w.N, w.prog.NumParams*vectors.Cols)}
+	p.visit(w.root, w.Threads)
+	return p.sums
+}
+
+// exactSlopes returns the products by all elements of the kernel.
+func (w *engine) exactSlopes(ctx context.Context, vectors blas64.General) (blas64.General, error) {
+	n, m := w.N, vectors.Cols
+	columns, out := make([]float64, n*m), newMatrix(n, w.prog.NumParams*m)
+	for i := range n {
+		for q, v := range row(vectors, i) {
+			columns[q*n+i] = v
+		}
+	}
+	dst := make([]float64, len(out.Data))
+	err := w.multiplyAll(ctx, w.points, w.prog, w.theta, columns, m, dst)
+	for c := range out.Cols {
+		for i, v := range dst[c*n : (c+1)*n] {
+			out.Data[i*out.Stride+c] = v
+		}
+	}
+	return out, err
+}
+
+// multiplyAll computes products by all elements of the kernel of points.
+func (w *engine) multiplyAll(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
 	params := prog.NumParams
 	strips(w.Threads, w.N, func(first, end int) {
 		e, slopes := kernel.NewEvaluator(prog), make([]float64, w.N*params)
 		e.Bind(theta)
 		for i := first; i < end && ctx.Err() == nil; i++ {
-			e.RowDerivatives(slopes, w.Points, i, w.Points, 0, w.N)
+			e.RowDerivatives(slopes, x, i, x, 0, w.N)
 			for p := range params {
 				for q := range m {
 					dst[(p*m+q)*w.N+i] = vec.Dot(slopes[p*w.N:(p+1)*w.N], vectors[q*w.N:(q+1)*w.N])

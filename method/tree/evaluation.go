@@ -216,7 +216,7 @@ func (e *evaluation) factor(t *node, threads int) error {
 		}
 	}
 	e.add(1, t.m, 1, transpose, l2, false)
-	c := e.rest(t.m, true)
+	c := besideOne(e.inner(1, t.m, t.m), -1)
 	if !cholesky(c) {
 		return &device.NotPDError{N: e.points.N}
 	}
@@ -226,21 +226,15 @@ func (e *evaluation) factor(t *node, threads int) error {
 	return nil
 }
 
-// rest returns I − MᵀM, or I − MMᵀ.
-func (e *evaluation) rest(m blas64.General, transposed bool) blas64.General {
-	c := newMatrix(m.Rows, m.Rows)
-	for i := range m.Rows {
-		c.Data[i*c.Stride+i] = 1
+// besideOne replaces A by I + factor·A.
+func besideOne(a blas64.General, factor float64) blas64.General {
+	for i := range a.Data {
+		a.Data[i] *= factor
 	}
-	if !transposed {
-		e.add(1, c, -1, m, m, true)
-		return c
+	for i := range a.Rows {
+		a.Data[i*a.Stride+i]++
 	}
-	product := e.inner(1, m, m)
-	for i, v := range product.Data {
-		c.Data[i] -= v
-	}
-	return c
+	return a
 }
 
 // compress returns a block as U·diag(scales)·Vᵀ, with orthonormal columns of U before it is whitened. A QR factorization with

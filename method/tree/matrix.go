@@ -28,6 +28,11 @@ func rowsOf(m blas64.General, first, end int) blas64.General {
 	return blas64.General{Rows: end - first, Cols: m.Cols, Stride: m.Stride, Data: m.Data[first*m.Stride:]}
 }
 
+// columnsAt returns columns of m.
+func columnsAt(m blas64.General, first, count int) blas64.General {
+	return blas64.General{Rows: m.Rows, Cols: count, Stride: m.Stride, Data: m.Data[first:]}
+}
+
 // clone returns a copy of m.
 func clone(m blas64.General) blas64.General {
 	out := newMatrix(m.Rows, m.Cols)

@@ -196,6 +196,25 @@ func TestSmallNoise(t *testing.T) {
 	}
 }
 
+// TestGradientOfSmallNoise compares gradients with those of dense where the noise is so small that contributions of blocks almost cancel, and
+// a wrong sum of them is hundreds of nats off.
+func TestGradientOfSmallNoise(t *testing.T) {
+	for _, text := range []string{"rbf", "matern32"} {
+		p := &methodtest.Instance{Text: text, Prog: kerneltest.Program(t, text, 2), Theta: []float64{map[string]float64{"rbf": 0.5, "matern32": 20}[text], 1}, Noise: []float64{3e-8}}
+		rng := rand.New(rand.NewPCG(7, 5))
+		p.X = place(rng, "uniform", 900, 2)
+		p.Y = methodtest.Normals(rng, p.X.N)
+		for i := range p.Y {
+			p.Y[i] = math.Sin(3*p.X.X[i]) + math.Sqrt(p.Noise[0])*p.Y[i]
+		}
+		got := testcheck.Get(likelihood(t, workspaceOf(t, open(t, 1e-3), p.X, usualSizes), p))(t)
+		_, off := differences(got, testcheck.Get(exact(t, p))(t))
+		if t.Logf("%s: off by %.2g, bound %.2g", text, off, got.found.Gradient); !(off <= got.found.Gradient) || !(got.found.Gradient < 0.1) {
+			t.Error("a gradient is off")
+		}
+	}
+}
+
 // TestFailedSolve checks that a workspace whose finer factor failed is as before Form.
 func TestFailedSolve(t *testing.T) {
 	p := narrow(t, "rbf", 3000, []float64{3, 1}, 1e-2, 150)

@@ -39,14 +39,12 @@ func workspaceOf(t testing.TB, b device.Backend, x *kernel.Points, of sizes) *wo
 	return w
 }
 
-// outcome is a value with its gradient.
+// outcome is a value with its gradient by the logarithms of the parameters and of the noise.
 type outcome struct {
 	logDet, fit float64
 	grad        []float64
 	bound       device.Bound
 	found       device.Verified
-	// prior is ½·tol·√n·‖α‖², which bounds what E changes in αᵀΣα.
-	prior float64
 }
 
 // likelihood evaluates the terms of a likelihood and the gradient of half of their sum, and by the noise.
@@ -72,11 +70,6 @@ func likelihood(t testing.TB, w device.Workspace, p *methodtest.Instance) (out o
 	out.grad = append(out.grad, sum)
 	if b, ok := w.(device.Bounded); ok {
 		out.bound, out.found = b.Bound(), testcheck.Get(b.Verify(ctx, p.Y, alpha, 1))(t)
-		amplitude := make([]float64, p.X.N)
-		e := kernel.NewEvaluator(p.Prog)
-		e.Bind(p.Theta)
-		e.Diagonal(amplitude, p.X, 0, p.X.N)
-		out.prior = out.bound.Tolerance * slices.Max(amplitude) * math.Sqrt(float64(p.X.N)) * vec.Dot(alpha, alpha) / 2
 	}
 	return out, nil
 }
