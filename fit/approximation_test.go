@@ -116,10 +116,13 @@ func TestTightened(t *testing.T) {
 		{5, testmethod.Nearly{}, 1, ""},
 		{50, testmethod.Nearly{}, 2, ""},
 		{500, testmethod.Nearly{}, 2, "the NLML may be off by 0.00"},
-		{0.5, testmethod.Nearly{Miss: 4.1}, 2, "nobody knows how far the method nearly is off"},
+		{0.5, testmethod.Nearly{Miss: 4.1}, 0, ""}, // all rows were compared
+		{0.5, testmethod.Nearly{Miss: 4.1, Rows: 0.5}, 2, "nobody knows how far the method nearly is off"},
+		{0.5, testmethod.Nearly{Slope: 0.04}, 0, ""},
+		{0.5, testmethod.Nearly{Slope: 0.05}, 2, "the derivatives of the NLML may be off by 0.05, so that a search"},
 		{0.5, testmethod.Nearly{Miss: math.NaN()}, 2, "nobody knows"},
 		{0.5, testmethod.Nearly{Miss: 3.9}, 0, ""},
-		{1e-10, testmethod.Nearly{Miss: 9}, 0, ""}, // rounding errors
+		{1e-10, testmethod.Nearly{Miss: 9, Rows: 0.5}, 0, ""}, // rounding errors
 	} {
 		c.m.Error = 1e-4 * c.size / share
 		out := fitNearly(t, c.m, d, o)

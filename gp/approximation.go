@@ -77,7 +77,7 @@ func (a *Approximation) Advice() string {
 	switch {
 	case a.Unknown():
 	case a.steep():
-		why = fmt.Sprintf("the derivatives of the NLML may be off by %.2g, so that the search may have ended beside the optimum", *a.Gradient)
+		why = fmt.Sprintf("the derivatives of the NLML may be off by %.2g, so that a search may end beside the optimum", *a.Gradient)
 	default:
 		why = fmt.Sprintf("the NLML may be off by %.2g nats, and %g were wanted", *a.Bound, a.Tolerance)
 	}

@@ -13,7 +13,7 @@ import (
 	"gpfit/graph"
 )
 
-// mostMissed is the error of a product with Σ, in units of [device.Verified], above which a block has missed a part of Σ,
+// mostMissed is the error of a product with some rows of Σ, in units of [device.Verified], above which a block has missed a part of Σ,
 // unless its tolerance is so small that it is an error of rounding.
 const mostMissed = 4
 
@@ -86,7 +86,7 @@ func (s *Placement) Approximate(ctx context.Context, z []float64) error {
 	switch missed := found.Miss; {
 	case missed-missed != 0 || total-total != 0:
 		a.Missed = math.MaxFloat64
-	case missed > mostMissed && a.Element > device.LeastTolerance:
+	case missed > mostMissed && a.Element > device.LeastTolerance && found.Correction == nil: // a comparison of all rows bounds what is missed
 		a.Missed = missed
 	default:
 		a.Bound = &total

@@ -48,7 +48,7 @@ func (w *engine) verify(ctx context.Context, y, alpha []float64, m int) (device.
 	own := clone(signs)
 	w.multiply(w.root, own, true)
 	w.multiply(w.root, own, false)
-	out := device.Verified{Rows: len(rows)}
+	out := device.Verified{Rows: len(rows), Gradient: math.Inf(1)}
 	for k, i := range rows {
 		missed := row(own, i) // Ev
 		for q := range missed {
@@ -73,7 +73,7 @@ func (w *engine) verify(ctx context.Context, y, alpha []float64, m int) (device.
 		}
 		out.Rest[q] += w.roundingOf(squares)
 	}
-	if out.Gradient = math.Inf(1); float64(n)*float64(n) <= mostSlopes {
+	if float64(n)*float64(n) <= mostSlopes {
 		w.solve(sides)
 		out.Gradient, err = w.gradientBound(ctx, signs, own, weights, sides)
 	}

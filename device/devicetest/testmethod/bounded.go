@@ -21,8 +21,8 @@ type Nearly struct {
 	Method
 	// Error is ε of a tolerance of one nat, and Share the share of the operations; 0 means 1.
 	Error, Share float64
-	// Verify returns Miss, and takes the share Rows of the rows; 0 means all.
-	Miss, Rows float64
+	// Verify returns Miss and Slope, the bound of the gradient, and takes the share Rows of the rows; 0 means all.
+	Miss, Slope, Rows float64
 	// Least is the least first parameter of a kernel that it does not refuse.
 	Least float64
 }
@@ -118,7 +118,7 @@ func (w *nearly) Bound() device.Bound {
 // Verify implements [device.Bounded].
 func (w *nearly) Verify(_ context.Context, y, alpha []float64, m int) (device.Verified, error) {
 	n := w.N()
-	out := device.Verified{Miss: w.m.Miss, LogDet: w.Bound().LogDet}
+	out := device.Verified{Miss: w.m.Miss, LogDet: w.Bound().LogDet, Gradient: w.m.Slope}
 	if out.Rows = int(cmp.Or(w.m.Rows, 1) * float64(n)); out.Rows < n {
 		return out, nil
 	}
