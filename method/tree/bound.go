@@ -116,7 +116,7 @@ func deviation(square float64) float64 { return 4 * math.Sqrt(square/(2*signVect
 func (w *engine) gradientBound(ctx context.Context, signs, ev, alpha, delta blas64.General) (float64, error) {
 	m, params := alpha.Cols, w.prog.NumParams
 	all := beside(signs, alpha, ev)
-	own := w.slopes(all)
+	own := w.slopes(ctx, all)
 	exact, err := w.exactSlopes(ctx, beside(signs, alpha))
 	if err != nil {
 		return 0, err

@@ -21,13 +21,13 @@ func (w *engine) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, 
 	if w.evaluation == nil || w.prog != prog || !slices.Equal(w.theta, theta) {
 		return w.multiplyAll(ctx, w.Points, prog, theta, vectors, m, dst)
 	}
-	w.ctx = ctx
-	w.restore(dst, w.slopes(w.ordered(vectors, m)))
+	w.restore(dst, w.slopes(ctx, w.ordered(vectors, m)))
 	return ctx.Err()
 }
 
 // slopes returns the products by the tree: column p·m + k is of parameter p and vector k of m.
-func (w *engine) slopes(vectors blas64.General) blas64.General {
+func (w *engine) slopes(ctx context.Context, vectors blas64.General) blas64.General {
+	w.ctx = ctx // not that of Form, which may have ended
 	p := &products{w.evaluation, w.prog.NumParams, vectors, newMatrix(w.N, w.prog.NumParams*vectors.Cols)}
 	p.visit(w.root, w.Threads)
 	return p.sums

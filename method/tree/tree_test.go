@@ -51,7 +51,9 @@ type outcome struct {
 func likelihood(t testing.TB, w device.Workspace, p *methodtest.Instance) (out outcome, err error) {
 	t.Helper()
 	ctx := context.Background()
-	if err := w.Form(ctx, p.Prog, p.Theta, p.Noise); err != nil {
+	forming, end := context.WithCancel(ctx) // what follows has contexts of its own
+	err = w.Form(forming, p.Prog, p.Theta, p.Noise)
+	if end(); err != nil {
 		return out, err
 	}
 	alpha := slices.Clone(p.Y)
