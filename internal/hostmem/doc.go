@@ -7,12 +7,12 @@ import (
 	"runtime/debug"
 )
 
-// Expect prepares the process for work that holds matrices of the given bytes: garbage then takes at most
-// a quarter of the memory in use, and not as much again. A matrix has no pointers, so a collection costs
-// little. A variable GOGC decides instead.
+// Expect prepares the process for work that holds matrices of the given bytes: if these are more than a 32nd of the free memory, garbage
+// takes at most a quarter of the memory in use, and not as much again. That takes up to a tenth of the time of work that
+// makes many matrices. A variable GOGC decides instead.
 func Expect(bytes int64) {
-	const large, percent = 32 << 20, 25
-	if bytes >= large && os.Getenv("GOGC") == "" {
+	const share, percent = 32, 25
+	if bytes >= Free()/share && os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
 	}
 }
