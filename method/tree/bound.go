@@ -24,8 +24,7 @@ func (w *engine) Bound() device.Bound {
 	return b
 }
 
-// mostElements is the number of elements of Σ that a comparison computes, about, and mostSlopes that of the elements of which it computes the
-// derivatives.
+// A comparison computes about mostElements elements of Σ, and the derivatives of mostSlopes elements.
 const mostElements, mostSlopes = 4e10, 4e9
 
 // A comparison takes signVectors random vectors of signs, and the largest error of alarmVectors of these. A sum of n products has an error of about rounding·√n.
@@ -92,7 +91,7 @@ func (w *engine) logDetBound(signs, ev blas64.General) float64 {
 	return math.Abs(trace) + deviation(square) + square/2 + 2*rounding*(float64(w.N)+math.Abs(w.logDet))
 }
 
-// traceOf estimates ½tr(A) by the mean of ½vᵀAv over vectors v of signs (Hutchinson 1990), and ‖A‖² by that of ‖Av‖².
+// traceOf estimates ½tr(A) by the mean of ½vᵀAv over vectors v of signs (Hutchinson 1990), and ‖A‖² by the mean of ‖Av‖².
 func traceOf(signs, av blas64.General) (trace, square float64) {
 	for i := range av.Rows {
 		for q, v := range row(av, i) {

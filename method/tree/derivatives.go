@@ -27,7 +27,7 @@ func (w *engine) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, 
 
 // slopes returns the products by the tree: column p·m + k is of parameter p and vector k of m.
 func (w *engine) slopes(ctx context.Context, vectors blas64.General) blas64.General {
-	w.ctx = ctx // not that of Form, which may have ended
+	w.ctx = ctx // the context of Form may have ended
 	p := &products{w.evaluation, w.prog.NumParams, vectors, newMatrix(w.N, w.prog.NumParams*vectors.Cols)}
 	p.visit(w.root, w.Threads)
 	return p.sums

@@ -196,8 +196,8 @@ func TestSmallNoise(t *testing.T) {
 	}
 }
 
-// TestGradientOfSmallNoise compares gradients with those of dense where the noise is so small that contributions of blocks almost cancel, and
-// a wrong sum of them is hundreds of nats off.
+// TestGradientOfSmallNoise compares gradients with the gradients of dense. The noise is so small that the parts of the blocks almost cancel, and
+// a sum without care is hundreds of nats off.
 func TestGradientOfSmallNoise(t *testing.T) {
 	for _, text := range []string{"rbf", "matern32"} {
 		p := &methodtest.Instance{Text: text, Prog: kerneltest.Program(t, text, 2), Theta: []float64{map[string]float64{"rbf": 0.5, "matern32": 20}[text], 1}, Noise: []float64{3e-8}}
