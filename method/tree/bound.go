@@ -116,10 +116,7 @@ func (w *engine) gradientBound(ctx context.Context, signs, ev, alpha, delta blas
 	m, params := alpha.Cols, w.prog.NumParams
 	all := beside(signs, alpha, ev)
 	own := w.slopes(ctx, all)
-	exact, err := w.exactSlopes(ctx, beside(signs, alpha))
-	if err != nil {
-		return 0, err
-	}
+	exact := w.allSlopes(ctx, w.Threads, w.prog, w.theta, beside(signs, alpha))
 	each := signVectors + m
 	rests, fits, missed := newMatrix(w.N, (params+1)*each), make([]float64, params+1), make([]float64, each)
 	for i := range w.N {
@@ -147,7 +144,7 @@ func (w *engine) gradientBound(ctx context.Context, signs, ev, alpha, delta blas
 		own := rounding * size * (float64(m*w.N)/slices.Min(w.noise) + math.Sqrt(float64(w.N)*squares(alpha)*squares(columnsAt(rests, p*each+signVectors, m)))*float64(m))
 		most = max(most, math.Abs(float64(m)*trace+fit)+float64(m)*deviation(square)+own) // NaN stays
 	}
-	return most * (1 + 2*math.Sqrt(second)), nil
+	return most * (1 + 2*math.Sqrt(second)), ctx.Err()
 }
 
 // roundingOf is about the rounding error of ½αᵀΣα for weights with a sum of squares.
@@ -158,12 +155,7 @@ func (e *evaluation) roundingOf(squares float64) float64 {
 // products returns rows of Σb, from all elements of these rows.
 func (w *engine) products(ctx context.Context, rows []int, b blas64.General) (blas64.General, error) {
 	n, out := w.N, newMatrix(len(rows), b.Cols)
-	columns := make([]float64, b.Cols*n)
-	for i := range n {
-		for q, v := range row(b, i) {
-			columns[q*n+i] = v
-		}
-	}
+	columns := byColumns(b)
 	const part = 32
 	spread(w.Threads, (len(rows)+part-1)/part, func(task int) {
 		values := make([]float64, n)

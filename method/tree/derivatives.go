@@ -18,10 +18,12 @@ var _ device.DerivativeProducts = (*engine)(nil)
 // kernel.
 func (w *engine) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
 	w.Begin("", 0)
-	if w.evaluation == nil || w.prog != prog || !slices.Equal(w.theta, theta) {
-		return w.multiplyAll(ctx, w.Points, prog, theta, vectors, m, dst)
+	if w.evaluation != nil && w.prog == prog && slices.Equal(w.theta, theta) {
+		w.restore(dst, w.slopes(ctx, w.ordered(vectors, m)))
+	} else {
+		o := w.orderFor(prog, theta)
+		o.restore(dst, o.allSlopes(ctx, w.Threads, prog, theta, o.ordered(vectors, m)))
 	}
-	w.restore(dst, w.slopes(ctx, w.ordered(vectors, m)))
 	return ctx.Err()
 }
 
@@ -33,41 +35,22 @@ func (w *engine) slopes(ctx context.Context, vectors blas64.General) blas64.Gene
 	return p.sums
 }
 
-// exactSlopes returns the products by all elements of the kernel.
-func (w *engine) exactSlopes(ctx context.Context, vectors blas64.General) (blas64.General, error) {
-	n, m := w.N, vectors.Cols
-	columns, out := make([]float64, n*m), newMatrix(n, w.prog.NumParams*m)
-	for i := range n {
-		for q, v := range row(vectors, i) {
-			columns[q*n+i] = v
-		}
-	}
-	dst := make([]float64, len(out.Data))
-	err := w.multiplyAll(ctx, w.points, w.prog, w.theta, columns, m, dst)
-	for c := range out.Cols {
-		for i, v := range dst[c*n : (c+1)*n] {
-			out.Data[i*out.Stride+c] = v
-		}
-	}
-	return out, err
-}
-
-// multiplyAll computes products by all elements of the kernel of points.
-func (w *engine) multiplyAll(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
-	params := prog.NumParams
-	strips(w.Threads, w.N, func(first, end int) {
-		e, slopes := kernel.NewEvaluator(prog), make([]float64, w.N*params)
+// allSlopes returns the products by all elements of the kernel.
+func (o *order) allSlopes(ctx context.Context, threads int, prog *kernel.Program, theta []float64, vectors blas64.General) blas64.General {
+	n, m := vectors.Rows, vectors.Cols
+	columns, out := byColumns(vectors), newMatrix(n, prog.NumParams*m)
+	strips(threads, n, func(first, end int) {
+		e, slopes := kernel.NewEvaluator(prog), make([]float64, n*prog.NumParams)
 		e.Bind(theta)
 		for i := first; i < end && ctx.Err() == nil; i++ {
-			e.RowDerivatives(slopes, x, i, x, 0, w.N)
-			for p := range params {
-				for q := range m {
-					dst[(p*m+q)*w.N+i] = vec.Dot(slopes[p*w.N:(p+1)*w.N], vectors[q*w.N:(q+1)*w.N])
-				}
+			e.RowDerivatives(slopes, o.points, i, o.points, 0, n)
+			sums := row(out, i)
+			for c := range sums {
+				sums[c] = vec.Dot(slopes[c/m*n:][:n], columns[c%m*n:][:n])
 			}
 		}
 	})
-	return ctx.Err()
+	return out
 }
 
 // products adds the products of ∂K with vectors to sums: column p·m + k is of parameter p and vector k.
@@ -122,12 +105,7 @@ func (p *products) put(first int, from blas64.General) {
 func (p *products) multiply(threads int, x, y *kernel.Points, right, left blas64.General) (forward, back blas64.General) {
 	m, r := right.Cols, y.N
 	forward, back = newMatrix(x.N, p.params*m), newMatrix(r, p.params*m)
-	columns := make([]float64, r*m)
-	for k := range r {
-		for q, v := range row(right, k) {
-			columns[q*r+k] = v
-		}
-	}
+	columns := byColumns(right)
 	parts := make([][]float64, (x.N+strip-1)/strip)
 	strips(threads, x.N, func(first, end int) {
 		part, slopes := make([]float64, r*p.params*m), make([]float64, r*p.params)

@@ -39,10 +39,7 @@ func (w *engine) Form(ctx context.Context, prog *kernel.Program, theta, noise []
 		return 0, err
 	}
 	w.evaluation = nil
-	if scales := scalesOf(prog, theta); w.known == nil || !slices.Equal(scales, w.known.scales) {
-		w.known = newOrder(w.Points, scales, w.sizes, w.Threads)
-	}
-	e := &evaluation{order: w.known, algebra: w.algebra, ctx: ctx, prog: prog, theta: slices.Clone(theta), unchecked: w.unchecked}
+	e := &evaluation{order: w.orderFor(prog, theta), algebra: w.algebra, ctx: ctx, prog: prog, theta: slices.Clone(theta), unchecked: w.unchecked}
 	e.noise = slices.Clone(noise)
 	if len(noise) > 1 {
 		for i, k := range e.at {
@@ -61,6 +58,14 @@ func (w *engine) Form(ctx context.Context, prog *kernel.Program, theta, noise []
 	}
 	relative := w.wanted / 2 * slices.Min(noise) / (math.Sqrt(float64(w.N)) * e.amplitude)
 	return w.factorTo(ctx, e, relative/w.turns(prog, theta))
+}
+
+// orderFor returns the order for parameters.
+func (w *engine) orderFor(prog *kernel.Program, theta []float64) *order {
+	if scales := scalesOf(prog, theta); w.known == nil || !slices.Equal(scales, w.known.scales) {
+		w.known = newOrder(w.Points, scales, w.sizes, w.Threads)
+	}
+	return w.known
 }
 
 // turns returns the number of periods in the range of a column, from 1 to 100. Errors of a derivative by a log period are larger by
@@ -161,28 +166,6 @@ func (w *engine) each(ctx context.Context, level []*node, f func(t *node, thread
 	return errors.Join(ctx.Err(), cmp.Or(failed...))
 }
 
-// ordered returns columns of vectors as the rows of a matrix in the order of the tree.
-func (w *engine) ordered(b []float64, m int) blas64.General {
-	out := newMatrix(w.N, m)
-	for q := range m {
-		column := b[q*w.N : (q+1)*w.N]
-		for i, k := range w.at {
-			out.Data[i*m+q] = column[k]
-		}
-	}
-	return out
-}
-
-// restore writes a matrix in the order of the tree to columns.
-func (w *engine) restore(b []float64, from blas64.General) {
-	for q := range from.Cols {
-		column := b[q*w.N : (q+1)*w.N]
-		for i, k := range w.at {
-			column[k] = from.Data[i*from.Stride+q]
-		}
-	}
-}
-
 // Solve implements [hostmethod.Engine]. If what a block may miss changes a data fit by more than is wanted, it refines the
 // solutions by exact products or, where these take longer, factors again to a finer tolerance.
 func (w *engine) Solve(ctx context.Context, b []float64, m int) error {
@@ -229,8 +212,8 @@ func (w *engine) solve(b blas64.General) {
 }
 
 // fitBound returns the largest bound of the data fit of solutions, without rounding errors.
-func (w *engine) fitBound(alpha blas64.General) float64 {
-	return w.tolerance * math.Sqrt(float64(w.N)) * squares(alpha) / 2
+func (e *evaluation) fitBound(alpha blas64.General) float64 {
+	return e.tolerance * math.Sqrt(float64(alpha.Rows)) * squares(alpha) / 2
 }
 
 // squares returns the largest sum of squares of a column.

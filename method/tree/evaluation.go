@@ -330,7 +330,7 @@ func (e *evaluation) whiten(t *node, b blas64.General, threads int) {
 		return
 	}
 	if t.leaf() {
-		e.replace(b, e.product(1, t.inverse, b))
+		replace(b, e.product(1, t.inverse, b))
 		return
 	}
 	upper, down := rowsOf(b, 0, t.mid-t.first), rowsOf(b, t.mid-t.first, t.size())
@@ -357,7 +357,7 @@ func (e *evaluation) back(t *node, b blas64.General, threads int) {
 		return
 	}
 	if t.leaf() {
-		e.replace(b, e.inner(1, t.inverse, b))
+		replace(b, e.inner(1, t.inverse, b))
 		return
 	}
 	upper, down := rowsOf(b, 0, t.mid-t.first), rowsOf(b, t.mid-t.first, t.size())
@@ -372,13 +372,6 @@ func (e *evaluation) back(t *node, b blas64.General, threads int) {
 		e.add(threads, upper, -1, t.q1, e.product(1, t.m, u), false)
 	}
 	both(threads, func(threads int) { e.back(t.left, upper, threads) }, func(threads int) { e.back(t.right, down, threads) })
-}
-
-// replace copies rows.
-func (e *evaluation) replace(dst, src blas64.General) {
-	for i := range dst.Rows {
-		copy(row(dst, i), row(src, i))
-	}
 }
 
 // multiply replaces the rows of b of a node by Wb or, if transposed, by Wᵀb.

@@ -36,8 +36,24 @@ func columnsAt(m blas64.General, first, count int) blas64.General {
 // clone returns a copy of m.
 func clone(m blas64.General) blas64.General {
 	out := newMatrix(m.Rows, m.Cols)
+	replace(out, m)
+	return out
+}
+
+// replace copies the rows of src.
+func replace(dst, src blas64.General) {
+	for i := range src.Rows {
+		copy(row(dst, i), row(src, i))
+	}
+}
+
+// byColumns returns the columns of m one after the other.
+func byColumns(m blas64.General) []float64 {
+	out := make([]float64, m.Rows*m.Cols)
 	for i := range m.Rows {
-		copy(row(out, i), row(m, i))
+		for q, v := range row(m, i) {
+			out[q*m.Rows+i] = v
+		}
 	}
 	return out
 }

@@ -125,6 +125,28 @@ func (o *order) number(t *node) {
 	o.nodes = append(o.nodes, t)
 }
 
+// ordered returns columns of vectors as the rows of a matrix in the order of the tree.
+func (o *order) ordered(b []float64, m int) blas64.General {
+	n := len(o.at)
+	out := newMatrix(n, m)
+	for q := range m {
+		column := b[q*n : (q+1)*n]
+		for i, k := range o.at {
+			out.Data[i*m+q] = column[k]
+		}
+	}
+	return out
+}
+
+// restore writes a matrix in the order of the tree to columns.
+func (o *order) restore(b []float64, from blas64.General) {
+	for i, k := range o.at {
+		for q, v := range row(from, i) {
+			b[q*len(o.at)+k] = v
+		}
+	}
+}
+
 // side is one side of a block: distinct points.
 type side struct {
 	*kernel.Points

@@ -32,15 +32,19 @@ func (w *engine) Predict(ctx context.Context, prog *kernel.Program, theta, alpha
 	if err := w.means(ctx, prog, theta, alpha, k, xs, mean); err != nil || reduction == nil {
 		return err
 	}
+	clear(reduction)
+	return w.whitened(ctx, prog, theta, xs, func(i, j int, v float64) { reduction[j] += v * v })
+}
+
+// whitened calls f with the elements of W⁻¹k for the matrix k(x_i, x*_j), i in the order of the tree.
+func (w *engine) whitened(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, f func(i, j int, v float64)) error {
 	for first := 0; first < xs.N; first += atOnce {
 		end := min(first+atOnce, xs.N)
 		b := w.columnsFor(prog, theta, xs, first, end)
 		w.whiten(w.root, b, w.Threads)
-		sums := reduction[first:end]
-		clear(sums)
 		for i := range b.Rows {
 			for j, v := range row(b, i) {
-				sums[j] += v * v
+				f(i, first+j, v)
 			}
 		}
 		if err := w.Step(ctx, float64(w.N)*float64(end-first)); err != nil {
@@ -80,19 +84,6 @@ func (w *engine) means(ctx context.Context, prog *kernel.Program, theta, alpha [
 func (w *engine) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
 	w.Begin("predict", float64(w.N)*float64(xs.N))
 	return w.Joint(xs.N, reduction, func(rows []float64) error {
-		for first := 0; first < xs.N; first += atOnce {
-			end := min(first+atOnce, xs.N)
-			b := w.columnsFor(prog, theta, xs, first, end)
-			w.whiten(w.root, b, w.Threads)
-			for i := range b.Rows {
-				for j, v := range row(b, i) {
-					rows[(first+j)*w.N+i] = v
-				}
-			}
-			if err := w.Step(ctx, float64(w.N)*float64(end-first)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.whitened(ctx, prog, theta, xs, func(i, j int, v float64) { rows[j*w.N+i] = v })
 	})
 }
