@@ -216,15 +216,16 @@ func (e *evaluation) fitBound(alpha blas64.General) float64 {
 	return e.tolerance * math.Sqrt(float64(alpha.Rows)) * squares(alpha) / 2
 }
 
-// squares returns the largest sum of squares of a column.
-func squares(alpha blas64.General) float64 {
+// squares returns the largest sum of squares of a column, 0 of none.
+func squares(alpha blas64.General) (most float64) {
 	sums := make([]float64, alpha.Cols)
 	for i := range alpha.Rows {
 		for q, v := range row(alpha, i) {
 			sums[q] += v * v
+			most = max(most, sums[q]) // NaN stays
 		}
 	}
-	return slices.Max(sums)
+	return most
 }
 
 // Whiten implements [device.Whitener].
