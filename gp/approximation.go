@@ -1,7 +1,10 @@
 package gp
 
 import (
+	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"gpfit/device"
 )
@@ -24,6 +27,46 @@ type Approximation struct {
 	RowsVerified int `json:"rows_verified"`
 	// Missed is the check's largest error, in units of the error expected, if blocks have missed a part of Σ.
 	Missed float64 `json:"missed,omitempty"`
+}
+
+// mostMissed is the error of a product with some rows of Σ, in units of [device.Verified], above which a block has missed a part of Σ,
+// unless its tolerance is so small that it is an error of rounding. A comparison of all rows bounds what is missed.
+const mostMissed = 4
+
+// Of returns how far results of a workspace at its last Form are off, for the wanted tolerance of a, and nil if its method is exact. It compares with elements of Σ
+// for residuals and their weights alpha of some targets. fits has what the comparison adds to the data fit of each, nil if it took a part of the rows.
+func (a Approximation) Of(ctx context.Context, ws device.Workspace, residuals, alpha []float64, targets int) (of *Approximation, fits []float64, err error) {
+	bounded, ok := ws.(device.Bounded)
+	if !ok {
+		return nil, nil, nil
+	}
+	if err := ws.Solve(ctx, slices.Clone(residuals), targets); err != nil { // the bound is of the last one
+		return nil, nil, err
+	}
+	found, err := bounded.Verify(ctx, residuals, alpha, targets)
+	if err != nil {
+		return nil, nil, err
+	}
+	bound := bounded.Bound()
+	a = Approximation{Method: ws.Method(), Tolerance: a.Tolerance, Tightened: a.Tightened, Element: bound.Tolerance, Rank: bound.Rank, RowsVerified: found.Rows}
+	total := float64(targets) * found.LogDet
+	if found.Correction == nil {
+		total += float64(targets) * bound.Fit
+	}
+	for _, rest := range found.Rest {
+		total += rest
+	}
+	switch missed := found.Miss; {
+	case missed-missed != 0 || total-total != 0:
+		a.Missed = math.MaxFloat64
+	case missed > mostMissed && a.Element > device.LeastTolerance && found.Correction == nil:
+		a.Missed = missed
+	default:
+		if a.Bound = &total; found.Gradient <= math.MaxFloat64 {
+			a.Gradient = &found.Gradient
+		}
+	}
+	return &a, found.Correction, nil
 }
 
 // valid reports whether the numbers are possible.

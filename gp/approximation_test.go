@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/devicetest/methodtest"
 	"gpfit/internal/testcheck"
+	"gpfit/method/tree"
 )
 
 // TestApproximationFile reads a file in the tenth schema version, refuses impossible numbers, and allows weights as large an error
@@ -50,6 +52,24 @@ func TestApproximationFile(t *testing.T) {
 	if none := (*Approximation)(nil); none.Loose() || none.Advice() != "" {
 		t.Error("an exact method may be off")
 	}
-	_, _, err := fresh.Extend(t.Context(), backend, Addition{})
-	testcheck.Fail[*device.UnsupportedError](t, err, "an update")
+}
+
+// TestExtendWithin compares updates by a method with a bound, and by an exact one, with a fresh factorization.
+func TestExtendWithin(t *testing.T) {
+	b := methodtest.Open(t, tree.Method{})
+	for name, whole := range variants(t, 300) {
+		part, add := addition(t, whole, 9)
+		part.Approximation = &Approximation{Method: tree.Name, Tolerance: 1e-3}
+		want := settled(t, whole).NLML
+		p, _ := testcheck.Get2(part.Extend(t.Context(), b, add))(t)
+		a := p.whole.Approximation
+		if off := math.Abs(p.whole.NLML - want); a == nil || a.RowsVerified != 300 || !(off <= *a.Bound+1e-12*math.Abs(want)) {
+			t.Errorf("%s: off by %g, %+v", name, off, a)
+		}
+		p.Close()
+		p, _ = testcheck.Get2(part.Extend(t.Context(), backend, add))(t)
+		if p.Close(); p.whole.Approximation != nil {
+			t.Errorf("%s: an exact update has %+v", name, p.whole.Approximation)
+		}
+	}
 }

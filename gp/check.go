@@ -91,9 +91,6 @@ func Check(ctx context.Context, path string, divide func(device.State, *kernel.P
 	return out, c.checkSeal(info)
 }
 
-// mostMissed is how many times as large as expected the error of an element may be for which a method with a bound made its blocks.
-const mostMissed = 4
-
 // CheckWeights compares Σα with the targets, less the mean function, in some of the training rows, as [Check] does. The
 // error, a [*FileError] without a path, says where they differ by more than rounding. A model of local experts has
 // weights of each, and is not checked.

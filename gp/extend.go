@@ -88,9 +88,6 @@ func (m *Model) HasFactor() bool { return m.factorPath != "" }
 
 // extend returns the posterior of the model with the new rows. read writes its factor; nil without.
 func (add *Addition) extend(ctx context.Context, m *Model, b device.Backend, read func(device.FactorStore) error) (*Posterior, *Extension, error) {
-	if a := m.Approximation; a != nil {
-		return nil, nil, &device.UnsupportedError{Method: a.Method, What: "an update: fit the rows together"}
-	}
 	if m.State.Method != "" {
 		return nil, nil, &device.UnsupportedError{Method: m.State.Method, What: "an update: fit the rows together"}
 	}
@@ -235,10 +232,6 @@ func (s *system) settle(ctx context.Context) error {
 	}
 	m, n := s.whole, s.x.N
 	h := m.Mean.Basis.Evaluate(s.x)
-	logDet, _, err := s.ws.LogDet()
-	if err != nil {
-		return err
-	}
 	m.Targets, m.NLML = slices.Clone(m.Targets), 0
 	rest := make([]float64, 0, len(m.Y))
 	for t := range m.T() {
@@ -262,8 +255,23 @@ func (s *system) settle(ctx context.Context) error {
 	if err := s.ws.Solve(ctx, m.Alpha, m.T()); err != nil {
 		return err
 	}
+	logDet, _, err := s.ws.LogDet() // a solution may have changed it
+	if err != nil {
+		return err
+	}
+	wanted := Approximation{Tolerance: device.DefaultTolerance}
+	if a := m.Approximation; a != nil {
+		wanted = *a
+	}
+	corrections := []float64(nil)
+	if m.Approximation, corrections, err = wanted.Of(ctx, s.ws, rest, m.Alpha, m.T()); err != nil {
+		return err
+	}
 	for t := range m.T() {
 		fit := floats.Dot(rest[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n])
+		if corrections != nil {
+			fit += 2 * corrections[t]
+		}
 		nlml := score.NegLogNormal(fit, logDet, n) + m.Scaling.Volume(m.Y)
 		m.NLML += nlml
 		if len(m.Targets) > 0 {

@@ -37,9 +37,6 @@ func runUpdate(c *cli.Command) error {
 	if model.State.Method != "" {
 		return exit.Usagef("%s: the model has local experts, which cannot take more rows: fit all rows together", modelPath)
 	}
-	if a := model.Approximation; a != nil {
-		return exit.Usagef("%s: the method %s, which is not exact, fitted the model, and bounds the error of all rows together: fit all rows together", modelPath, a.Method)
-	}
 	w, err := gpfit.Devices{Method: c.Compute.Method}.Workload(model)
 	if err != nil {
 		return err

@@ -107,6 +107,9 @@ func NewUpdateReport(before, after *gp.Model, e *gp.Extension) (*UpdateReport, e
 	if r.NewRows = e.Targets; e.Method != device.DenseName {
 		r.Method = e.Method
 	}
+	if advice := after.Approximation.Advice(); advice != "" {
+		r.Warnings = append(r.Warnings, advice)
+	}
 	for _, s := range r.NewRows {
 		if expected := r.Added - s.Outlying; s.PValue < leastPValue {
 			size := "larger"

@@ -5,17 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/graph"
 )
-
-// mostMissed is the error of a product with some rows of Σ, in units of [device.Verified], above which a block has missed a part of Σ,
-// unless its tolerance is so small that it is an error of rounding.
-const mostMissed = 4
 
 // Tolerance returns the bound that is wanted of the error of the NLML in a fit of the job.
 func (j *Job) Tolerance() float64 { return cmp.Or(j.Options.Tolerance, device.DefaultTolerance) }
@@ -53,48 +48,19 @@ type correction struct {
 // with elements of Σ, and corrects the data fits of [Placement.Terms] by them.
 func (s *Placement) Approximate(ctx context.Context, z []float64) error {
 	s.Approximation, s.correction = nil, correction{}
-	ws, ok := s.Workspace.(device.Bounded)
-	if !ok {
+	if _, ok := s.Workspace.(device.Bounded); !ok {
 		return nil
 	}
-	targets := float64(s.Job.Sample.T())
-	a := &gp.Approximation{Method: s.Workspace.Method(), Tolerance: s.Job.Tolerance(), Tightened: s.Job.Tightened}
-	s.Approximation = a
-	s.correction.of = s.Objective.Keep(z)
+	kept := s.Objective.Keep(z)
 	if err := s.Objective.Restore(ctx); err != nil {
 		return err
 	}
 	residuals := s.Model(z, "").Residuals()
 	_, _, alpha := s.Objective.Theta()
-	if err := s.Workspace.Solve(ctx, slices.Clone(residuals), int(targets)); err != nil { // the bound is of the last one
-		return err
-	}
-	bound := ws.Bound()
-	found, err := ws.Verify(ctx, residuals, alpha, int(targets))
-	if err != nil {
-		return err
-	}
-	a.Element, a.Rank, a.RowsVerified = bound.Tolerance, bound.Rank, found.Rows
-	total := targets * (found.LogDet + bound.Fit)
-	if found.Correction != nil {
-		s.correction = correction{found.Correction, alpha, s.correction.of}
-		total = targets * found.LogDet
-		for _, rest := range found.Rest {
-			total += rest
-		}
-	}
-	switch missed := found.Miss; {
-	case missed-missed != 0 || total-total != 0:
-		a.Missed = math.MaxFloat64
-	case missed > mostMissed && a.Element > device.LeastTolerance && found.Correction == nil: // a comparison of all rows bounds what is missed
-		a.Missed = missed
-	default:
-		a.Bound = &total
-	}
-	if a.Bound != nil && !math.IsInf(found.Gradient, 1) && found.Gradient == found.Gradient {
-		a.Gradient = &found.Gradient
-	}
-	return nil
+	wanted := gp.Approximation{Tolerance: s.Job.Tolerance(), Tightened: s.Job.Tightened}
+	a, fits, err := wanted.Of(ctx, s.Workspace, residuals, alpha, s.Job.Sample.T())
+	s.Approximation, s.correction = a, correction{fits, alpha, kept}
+	return err
 }
 
 // Continue makes the evaluation that another placement of the same problem approximated the last one.
