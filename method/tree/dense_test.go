@@ -39,7 +39,7 @@ func TestDense(t *testing.T) {
 	if testcheck.Long() {
 		count, most = 500, 4000
 	}
-	refused, unknown, before, worst, worstGradient := 0, 0, 0, 0.0, 0.0
+	refused, unknown, before, worst, worstGradient, predicted := 0, 0, 0, 0.0, 0.0, 0.0
 	var loose, steep []float64
 	for seed := range count {
 		p := randomProblem(t, seed, most)
@@ -65,6 +65,12 @@ func TestDense(t *testing.T) {
 		if !(value <= logDet+got.bound.Fit) || !(corrected <= bound) {
 			t.Errorf("problem %d, %s, n = %d, noise %.1g: value off by %g, corrected %g: %+v, %+v", seed, p.Text, p.X.N, p.Noise[0], value, corrected, got.bound, got.found)
 		}
+		for i, mean := range want.mean { // docs/large.md says so
+			if !(math.Abs(got.mean[i]-mean) <= math.Sqrt(2*bound*want.variance)) || !(math.Abs(got.reduction[i]-want.reduction[i]) <= bound*want.variance) {
+				t.Errorf("problem %d, %s, n = %d, noise %.1g: prediction %d has mean %v, reduction %v, want %v, %v; bound %g", seed, p.Text, p.X.N, p.Noise[0], i, got.mean[i], got.reduction[i], mean, want.reduction[i], bound)
+			}
+			predicted = max(predicted, math.Abs(got.mean[i]-mean)/math.Sqrt(2*bound*want.variance), math.Abs(got.reduction[i]-want.reduction[i])/(bound*want.variance))
+		}
 		if math.IsInf(logDet, 1) {
 			unknown++
 		}
@@ -76,8 +82,8 @@ func TestDense(t *testing.T) {
 	slices.Sort(steep)
 	slices.Sort(loose)
 	median := loose[len(loose)/2]
-	if t.Logf("%d of %d refused, %d without a bound; errors of values at most %.2g bounds, of gradients %.2g; median bound %.3g and %.3g times the error; %d too small before a comparison",
-		refused, count, unknown, worst, worstGradient, median, steep[len(steep)/2], before); median > 200 || before == 0 || unknown > int(count/20) {
+	if t.Logf("%d of %d refused, %d without a bound; errors of values at most %.2g bounds, of gradients %.2g, of predictions %.2g; median bound %.3g and %.3g times the error; %d too small before a comparison",
+		refused, count, unknown, worst, worstGradient, predicted, median, steep[len(steep)/2], before); median > 200 || before == 0 || unknown > int(count/20) {
 		t.Error("too many bounds are missing or loose, or no comparison was needed")
 	}
 }

@@ -45,6 +45,9 @@ type outcome struct {
 	grad        []float64
 	bound       device.Bound
 	found       device.Verified
+	// mean and reduction predict some points beside the rows, and variance is the largest of the kernel.
+	mean, reduction []float64
+	variance        float64
 }
 
 // likelihood evaluates the terms of a likelihood and the gradient of half of their sum, and by the noise.
@@ -70,6 +73,16 @@ func likelihood(t testing.TB, w device.Workspace, p *methodtest.Instance) (out o
 		sum += v * p.Noise[min(i, len(p.Noise)-1)]
 	}
 	out.grad = append(out.grad, sum)
+	xs := p.X.Pick([]int{0, p.X.N / 3, p.X.N / 2, p.X.N - 1})
+	for i := range xs.X {
+		xs.X[i] *= 1.01
+	}
+	out.mean, out.reduction = make([]float64, xs.N), make([]float64, xs.N)
+	testcheck.Do(t, w.Predict(ctx, p.Prog, p.Theta, alpha, xs, out.mean, out.reduction))
+	e, variances := kernel.NewEvaluator(p.Prog), make([]float64, xs.N)
+	e.Bind(p.Theta)
+	e.Diagonal(variances, xs, 0, xs.N)
+	out.variance = slices.Max(variances)
 	if b, ok := w.(device.Bounded); ok {
 		out.bound, out.found = b.Bound(), testcheck.Get(b.Verify(ctx, p.Y, alpha, 1))(t)
 	}
