@@ -27,8 +27,9 @@ func (w *engine) Bound() device.Bound {
 // A comparison computes about mostElements elements of Σ, and the derivatives of mostSlopes elements.
 const mostElements, mostSlopes = 4e10, 4e9
 
-// A comparison takes signVectors random vectors of signs, and the largest error of alarmVectors of these. A sum of n products has an error of about rounding·√n.
-const signVectors, alarmVectors, rounding = 4, 2, 4 * 0x1p-53
+// A comparison takes signVectors random vectors of signs, slopeVectors of these for derivatives, and the largest error of alarmVectors. A sum of n products
+// has an error of about rounding·√n.
+const signVectors, slopeVectors, alarmVectors, rounding = 8, 4, 2, 4 * 0x1p-53
 
 // verify implements [device.Bounded].
 func (w *engine) verify(ctx context.Context, y, alpha []float64, m int) (device.Verified, error) {
@@ -74,7 +75,7 @@ func (w *engine) verify(ctx context.Context, y, alpha []float64, m int) (device.
 	}
 	if float64(n)*float64(n) <= mostSlopes {
 		w.solve(sides)
-		out.Gradient, err = w.gradientBound(ctx, signs, own, weights, sides)
+		out.Gradient, err = w.gradientBound(ctx, columnsAt(signs, 0, slopeVectors), columnsAt(own, 0, slopeVectors), weights, sides)
 	}
 	return out, err
 }
@@ -88,22 +89,22 @@ func (w *engine) logDetBound(signs, ev blas64.General) float64 {
 	if !(square < 1.0/4) {
 		return math.Inf(1)
 	}
-	return math.Abs(trace) + deviation(square) + square/2 + 2*rounding*(float64(w.N)+math.Abs(w.logDet))
+	return math.Abs(trace) + deviation(square, signVectors) + square/2 + 2*rounding*(float64(w.N)+math.Abs(w.logDet))
 }
 
 // traceOf estimates ½tr(A) by the mean of ½vᵀAv over vectors v of signs (Hutchinson 1990), and ‖A‖² by the mean of ‖Av‖².
 func traceOf(signs, av blas64.General) (trace, square float64) {
 	for i := range av.Rows {
 		for q, v := range row(av, i) {
-			trace += v * signs.Data[i*signs.Stride+q] / (2 * signVectors)
-			square += v * v / signVectors
+			trace += v * signs.Data[i*signs.Stride+q] / float64(2*av.Cols)
+			square += v * v / float64(av.Cols)
 		}
 	}
 	return trace, square
 }
 
 // deviation is four times the standard error of the estimate of ½tr(A), at most ‖A‖/√(2k) for k vectors.
-func deviation(square float64) float64 { return 4 * math.Sqrt(square/(2*signVectors)) }
+func deviation(square float64, k int) float64 { return 4 * math.Sqrt(square/float64(2*k)) }
 
 // gradientBound returns the largest bound of the errors of the derivatives of the likelihood by the logarithms of the parameters and of the
 // noise: of m·½log|Σ̃| + ½Σ yᵀα̃ for m targets. It takes vectors v of signs, w = Σ̃⁻¹Ev, the solutions α̃ and δ = Σ̃⁻¹(y − Σα̃). To the first order
@@ -117,7 +118,7 @@ func (w *engine) gradientBound(ctx context.Context, signs, ev, alpha, delta blas
 	all := beside(signs, alpha, ev)
 	own := w.slopes(ctx, all)
 	exact := w.allSlopes(ctx, w.Threads, w.prog, w.theta, beside(signs, alpha))
-	each := signVectors + m
+	each := slopeVectors + m
 	rests, fits, missed := newMatrix(w.N, (params+1)*each), make([]float64, params+1), make([]float64, each)
 	for i := range w.N {
 		for p := range params + 1 {
@@ -126,13 +127,13 @@ func (w *engine) gradientBound(ctx context.Context, signs, ev, alpha, delta blas
 				near, factor = row(own, i)[p*all.Cols:][:all.Cols], 1
 				floats.SubTo(missed, near[:each], row(exact, i)[p*each:][:each])
 			}
-			for q := range signVectors {
+			for q := range slopeVectors {
 				rest[q] = factor * (missed[q] - near[each+q])
 			}
 			for q := range m {
-				slope := factor * near[signVectors+q]
-				rest[signVectors+q] = slope
-				fits[p] -= factor*alpha.Data[i*m+q]*missed[signVectors+q]/2 - delta.Data[i*m+q]*slope
+				slope := factor * near[slopeVectors+q]
+				rest[slopeVectors+q] = slope
+				fits[p] -= factor*alpha.Data[i*m+q]*missed[slopeVectors+q]/2 - delta.Data[i*m+q]*slope
 			}
 		}
 	}
@@ -140,9 +141,9 @@ func (w *engine) gradientBound(ctx context.Context, signs, ev, alpha, delta blas
 	_, second := traceOf(signs, ev)
 	most, size := 0.0, w.amplitude+slices.Max(w.noise)
 	for p, fit := range fits {
-		trace, square := traceOf(signs, columnsAt(rests, p*each, signVectors))
-		own := rounding * size * (float64(m*w.N)/slices.Min(w.noise) + math.Sqrt(float64(w.N)*squares(alpha)*squares(columnsAt(rests, p*each+signVectors, m)))*float64(m))
-		most = max(most, math.Abs(float64(m)*trace+fit)+float64(m)*deviation(square)+own) // NaN stays
+		trace, square := traceOf(signs, columnsAt(rests, p*each, slopeVectors))
+		own := rounding * size * (float64(m*w.N)/slices.Min(w.noise) + math.Sqrt(float64(w.N)*squares(alpha)*squares(columnsAt(rests, p*each+slopeVectors, m)))*float64(m))
+		most = max(most, math.Abs(float64(m)*trace+fit)+float64(m)*deviation(square, slopeVectors)+own) // NaN stays
 	}
 	return most * (1 + 2*math.Sqrt(second)), ctx.Err()
 }
