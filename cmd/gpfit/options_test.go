@@ -254,7 +254,8 @@ func TestFlagsOfOthers(t *testing.T) {
 	}
 	known := commands(newRoot("", nil, nil, io.Discard))["fit"].Flags()
 	for _, name := range strings.Fields("trend cv nugget verbose seasonality alpha n-restarts normalize covtype formula gpu cuda x y output model length-scale " +
-		"lengthscale nu sigma theta n_restarts_optimizer normalize_y random-state n-jobs max-iter") {
+		"lengthscale nu sigma theta n_restarts_optimizer normalize_y random-state n-jobs max-iter " +
+		"messages lr noise-var lower upper nugget.estim estim.method trend.formula n-restarts num-restarts restart") {
 		text := failing("fit", "data.csv", "--"+name, "1")
 		_, hint, _ := strings.Cut(text, "unknown flag --"+name)
 		hints := flag.FindAllString(hint, -1)
@@ -265,6 +266,11 @@ func TestFlagsOfOthers(t *testing.T) {
 		}
 		if len(hints) == 0 {
 			t.Errorf("%s: no hint", text)
+		}
+	}
+	for _, name := range []string{"max-iters", "maxiter", "iterations"} {
+		if text := failing("fit", "data.csv", "--"+name, "1"); !strings.Contains(text, "(did you mean --max-evals?)") {
+			t.Error(text)
 		}
 	}
 	for _, method := range []string{"vecchia", "sparse", "svgp"} {

@@ -10,7 +10,8 @@ from pygpfit._options import OPTIONS
 KERNELS = {
     "SE": "rbf", "gauss": "rbf", "SquaredExponential": "rbf", "squared_exponential": "rbf", "Exponential": "matern12", "RationalQuadratic": "rq",
     "ExpSineSquared": "periodic", "DotProduct": "linear", "WhiteKernel": "estimates the noise", "nugget": "estimates the noise", "ScaleKernel": "signal_variance",
-    "Polynomial": "poly(2)", "Bias": "constant", "ConstantKernel": "constant", "Matern5": "matern52", "powexp": "formula(",
+    "Polynomial": "poly(2)", "Bias": "constant", "ConstantKernel": "constant", "Matern5": "matern52", "powexp": "formula(", "RBFKernel": "rbf",
+    "PeriodicKernel": "periodic", "rbfdot": "rbf", "vanilladot": "linear", "anovadot": "additive(rbf)", "ChangePoints": "formula",
 }
 
 
@@ -22,7 +23,7 @@ def test_kernels_of_others(name, wave):
 
 
 def test_options_of_others():
-    for name in ("nugget", "alpha", "n_restarts_optimizer", "normalize_y", "trend", "cv", "verbose", "max_iter", "n_jobs", "covar_module", "kernal", "nu", "sigma", "theta", "length_scale"):
+    for name in ("nugget", "alpha", "n_restarts_optimizer", "normalize_y", "trend", "cv", "verbose", "max_iter", "max_iters", "iterations", "num_restarts", "messages", "noise_var", "lower", "upper", "n_jobs", "covar_module", "kernal", "nu", "sigma", "theta", "length_scale"):
         with pytest.raises(TypeError, match=f"no parameter {name}: did you mean"):
             GPFitRegressor(**{name: 1})
         with pytest.raises(ValueError, match="did you mean"):

@@ -15,6 +15,8 @@ _OPTIONS: dict[str, str] = {
     "weights": "sample_weight or precision of fit", "sample_weight": "weight_column", "length_scale": "set={'lengthscale': …}", "lengthscale": "set={'lengthscale': …}",
     "length_scale_bounds": "bounds={'lengthscale': (…, …)}", "return_std": "-the result has std by itself", "quantiles": "interval",
     "nu": "kernel='matern32' or 'matern52'", "sigma": "fix={'noise_variance': …}", "theta": "set={'lengthscale': …}",
+    "max_iters": "max_evals", "iterations": "max_evals", "num_restarts": "restarts", "messages": "progress=True of fit", "noise_var": "fix={'noise_variance': …}",
+    "lr": "-a search along lines sets the steps", "lower": "bounds={'lengthscale': (…, …)}", "upper": "bounds={'lengthscale': (…, …)}",
     "warp": "target_transform", "transform": "target_transform", "na_action": "missing", "nan": "missing", "dropna": "missing='drop'", "y": "target", "x": "features",
 }
 

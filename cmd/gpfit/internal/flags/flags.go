@@ -270,13 +270,17 @@ func Error(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		hint := otherFlags.Hint(unknown.GetSpecifiedName(), names)
+		asked := unknown.GetSpecifiedName()
+		hint := otherFlags.Hint(asked, nil)
 		for _, flag := range flagWord.FindAllStringSubmatch(hint, -1) {
 			if !slices.Contains(names, flag[1]) { // an option of another command
-				hint = suggest.DidYouMean(unknown.GetSpecifiedName(), names)
+				hint = ""
 			}
 		}
-		return exit.Usagef("unknown flag --%s%s", unknown.GetSpecifiedName(), hint)
+		if near, ok := suggest.Closest(asked, names); ok && hint == "" {
+			hint = " (did you mean --" + near + "?)"
+		}
+		return exit.Usagef("unknown flag --%s%s", asked, hint)
 	}
 	return &exit.UsageError{Err: err}
 }
