@@ -292,7 +292,7 @@ type TargetError struct {
 }
 
 func (e *TargetError) Error() string {
-	return fmt.Sprintf("gp: the target %q of row %d (from 1) is %g, but the model has its %s, which needs positive targets: fit with option target-transform yeojohnson or none", e.Name, e.Row+1, e.Value, e.Transform)
+	return fmt.Sprintf("the target %q of row %d (from 1) is %g, but the model has its %s, which needs positive targets: fit with option target-transform yeojohnson or none", e.Name, e.Row+1, e.Value, e.Transform)
 }
 
 // checkTargets returns a [*TargetError] for a target that the transform of the model does not take.

@@ -263,7 +263,7 @@ type Sampler struct {
 }
 
 // ErrNotSemidefinite reports a covariance with a negative direction well beyond rounding errors.
-var ErrNotSemidefinite = errors.New("gp: the covariance is not positive semidefinite")
+var ErrNotSemidefinite = errors.New("the covariance is not positive semidefinite")
 
 // maxNegative is the size of a negative variance, relative to the prior's, from
 // which a covariance counts as wrong. It is the square root of the precision, far
@@ -280,7 +280,7 @@ func (j *Joint) Sampler() (*Sampler, error) {
 	for i := range m {
 		diag[i] = a[i*m+i]
 		if v := diag[i]; v-v != 0 {
-			return nil, fmt.Errorf("gp: the variance at row %d is %v", i, v)
+			return nil, fmt.Errorf("the variance at row %d is %v", i, v)
 		}
 	}
 	s := &Sampler{mean: j.Mean, of: j.Transform, factor: a, perm: make([]int, m)}

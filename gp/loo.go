@@ -64,7 +64,7 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	for i, v := range variances {
 		v -= mod.Jitter // which is part of Σ but not of the observations
 		if !(v > 0) {
-			return nil, fmt.Errorf("gp: leave-one-out variance of row %d is %v: the covariance is too close to singular", mod.Row(i), v)
+			return nil, fmt.Errorf("leave-one-out variance of row %d is %v: the covariance is too close to singular", mod.Row(i), v)
 		}
 		variances[i] = v
 		out.Std[i] = math.Sqrt(v) * scale
@@ -153,7 +153,7 @@ func (s *system) inverseDiagonal(ctx context.Context) (kappa, w []float64, err e
 			w[c*n+i] = v
 		}
 		if !(kappa[i] > leverage*k) {
-			return nil, nil, fmt.Errorf("gp: row %d alone determines a coefficient of the mean function, so the other rows cannot predict it", s.whole.Row(i))
+			return nil, nil, fmt.Errorf("row %d alone determines a coefficient of the mean function, so the other rows cannot predict it", s.whole.Row(i))
 		}
 	}
 	return kappa, w, nil

@@ -79,7 +79,7 @@ type Mixture struct {
 // the mixture. It returns the errors of [Model.Condition].
 func NewMixture(ctx context.Context, m *Model, b device.Backend, limit int) (*Mixture, error) {
 	if m.Draws.Len() == 0 {
-		return nil, fmt.Errorf("gp: the model has no draws of its parameters")
+		return nil, fmt.Errorf("the model has no draws of its parameters")
 	}
 	s, err := newSystem(m, b)
 	if err == nil {

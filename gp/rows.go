@@ -20,7 +20,7 @@ type ShapeError struct {
 }
 
 func (e *ShapeError) Error() string {
-	return fmt.Sprintf("gp: got %d numbers for %d rows of %d features", e.Numbers, e.Rows, e.Features)
+	return fmt.Sprintf("got %d numbers for %d rows of %d features", e.Numbers, e.Rows, e.Features)
 }
 
 // inputs is a model as the map from rows of all features to its inputs.
@@ -80,10 +80,10 @@ func (in inputs) slopes(rows, derivatives []float64) []float64 {
 func (r RowNoise) Variances(m *Model, n int) ([]float64, error) {
 	out := make([]float64, n)
 	if r.Known != nil && len(r.Known) != n || r.Group != nil && len(r.Group) != n || r.Weight != nil && len(r.Weight) != n {
-		return nil, fmt.Errorf("gp: %d known variances, %d groups and %d weights for %d rows", len(r.Known), len(r.Group), len(r.Weight), n)
+		return nil, fmt.Errorf("%d known variances, %d groups and %d weights for %d rows", len(r.Known), len(r.Group), len(r.Weight), n)
 	}
 	if r.Known != nil && m.Noise.Column == "" || r.Weight != nil && m.Noise.WeightColumn == "" {
-		return nil, fmt.Errorf("gp: the rows have known variances or weights, but the model was fitted without them")
+		return nil, fmt.Errorf("the rows have known variances or weights, but the model was fitted without them")
 	}
 	square := m.Scaling.YScale * m.Scaling.YScale
 	for i := range out {

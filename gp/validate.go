@@ -22,9 +22,9 @@ type RangeError struct {
 
 func (e *RangeError) Error() string {
 	if e.Row < 0 {
-		return fmt.Sprintf("gp: the %s is not a finite number: the scales of the columns are too far apart for double precision; multiply or divide some by a power of ten and fit again", e.What)
+		return fmt.Sprintf("the %s is not a finite number: the scales of the columns are too far apart for double precision; multiply or divide some by a power of ten and fit again", e.What)
 	}
-	return fmt.Sprintf("gp: the %s of row %d (from 1) %s", e.What, e.Row+1, cmp.Or(e.Why, "is not a finite number: its values are too far from the training data for double precision, or the model's covariance is nearly singular"))
+	return fmt.Sprintf("the %s of row %d (from 1) %s", e.What, e.Row+1, cmp.Or(e.Why, "is not a finite number: its values are too far from the training data for double precision, or the model's covariance is nearly singular"))
 }
 
 // checkResult returns a [*RangeError] for the first number of columns of m rows that is not finite.
@@ -242,5 +242,5 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("gp: %s needs %s of memory, but only %s are free: request fewer at once", e.What, device.FormatBytes(e.Need), device.FormatBytes(e.Free))
+	return fmt.Sprintf("%s needs %s of memory, but only %s are free: request fewer at once", e.What, device.FormatBytes(e.Need), device.FormatBytes(e.Free))
 }

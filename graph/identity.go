@@ -75,7 +75,7 @@ func (s *identity) check(a adjoint) error {
 		return err
 	}
 	if identityFactor*inverse >= n {
-		return fmt.Errorf("graph: rounding leaves no digits of the inverse of the covariance%.0w", &device.NotPDError{Minor: s.ws.N(), N: s.ws.N()})
+		return fmt.Errorf("rounding leaves no digits of the inverse of the covariance%.0w", &device.NotPDError{Minor: s.ws.N(), N: s.ws.N()})
 	}
 	return &device.WrongError{
 		Device: s.device,
@@ -92,7 +92,7 @@ func (s *identity) bounded(difference, size float64) error {
 	if math.Abs(difference) <= boundedNats+recurrenceDigits*size {
 		return nil
 	}
-	return fmt.Errorf("graph: the method %s has too few digits for the gradient, which is off by about %.2g: take another method, such as dense, or more noise%.0w",
+	return fmt.Errorf("the method %s has too few digits for the gradient, which is off by about %.2g: take another method, such as dense, or more noise%.0w",
 		s.ws.Method(), math.Abs(difference), &device.NotPDError{Minor: s.ws.N(), N: s.ws.N()})
 }
 
@@ -109,7 +109,7 @@ func (s *identity) recurrence(difference, size float64) (is bool, err error) {
 		return false, nil
 	}
 	if math.Abs(difference) > recurrenceDigits*size {
-		err = fmt.Errorf("graph: rounding leaves few digits of the gradient%.0w", &device.NotPDError{Minor: s.ws.N(), N: s.ws.N()})
+		err = fmt.Errorf("rounding leaves few digits of the gradient%.0w", &device.NotPDError{Minor: s.ws.N(), N: s.ws.N()})
 	}
 	return true, err
 }

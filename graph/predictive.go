@@ -26,7 +26,7 @@ func (e *LeverageError) Error() string {
 	if e.Fold {
 		without, criterion, or = "fold", "cross-validation", " or more folds"
 	}
-	return fmt.Sprintf("graph: without %s %d (counted from 0) the data do not determine the coefficients of the mean: %s needs a simpler mean function%s", without, e.Index, criterion, or)
+	return fmt.Sprintf("without %s %d (counted from 0) the data do not determine the coefficients of the mean: %s needs a simpler mean function%s", without, e.Index, criterion, or)
 }
 
 // predictions are the state of a leave-one-out criterion for the solver's alpha. Each target

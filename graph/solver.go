@@ -97,7 +97,7 @@ func (s *solver) dataFit(r []float64, t int) (fit float64, err error) {
 	if -fit <= float64(n)*unitRoundoff*explained {
 		return 0, nil
 	}
-	return 0, fmt.Errorf("graph: rounding leaves no digits of the data fit, a quadratic form that came out negative%.0w", &device.NotPDError{Minor: n, N: n})
+	return 0, fmt.Errorf("rounding leaves no digits of the data fit, a quadratic form that came out negative%.0w", &device.NotPDError{Minor: n, N: n})
 }
 
 // leastSquares finds β̂ for every target and subtracts the mean: r becomes y − Hβ̂

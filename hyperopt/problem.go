@@ -67,7 +67,7 @@ type Session interface {
 }
 
 // ErrUndetermined reports that the given rows do not determine the objective. Tune skips the stage.
-var ErrUndetermined = errors.New("hyperopt: the rows do not determine the objective")
+var ErrUndetermined = errors.New("the rows do not determine the objective")
 
 // Coarse selects whether to tune on subsets of the rows before all of them.
 type Coarse string

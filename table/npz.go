@@ -25,6 +25,9 @@ func openZip(f *os.File, name string, opts Options) (source, error) {
 	if err != nil {
 		return fail("the zip archive cannot be read: %v", err)
 	}
+	if strings.HasPrefix(z.Comment, "gpfit model ") {
+		return fail("this is a model, not a table: 'gpfit inspect' shows it")
+	}
 	z.File = slices.DeleteFunc(z.File, func(f *zip.File) bool { // a folder, or what macOS adds
 		return strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") || path.Base(f.Name) == ".DS_Store"
 	})

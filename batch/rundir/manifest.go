@@ -253,5 +253,5 @@ func whyNoRun(dir string) string {
 	if _, err := os.Stat(filepath.Join(dir, "lock")); err == nil {
 		return "the batch was stopped before its jobs were planned: start it again with 'gpfit batch SPEC --out " + dir + "'"
 	}
-	return "is not a run directory (it has no run.json)"
+	return "is not a run directory (it has no run.json): 'gpfit batch' makes one; 'gpfit inspect' shows a model"
 }

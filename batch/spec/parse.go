@@ -61,13 +61,13 @@ func Parse(source string, text []byte) (s *Batch, err error) {
 		return nil, err
 	}
 	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
+	if err != nil && bytes.IndexByte(text, 0) < 0 { // text, not a model
 		return nil, yamlError(source, err)
 	}
 	s = &Batch{source: source, places: places{}}
 	s.places[""] = place{1, 1}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
-		if len(file.Docs) > 1 && file.Docs[1].Start != nil {
+	if err != nil || len(file.Docs) != 1 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() == ast.StringType {
+		if err == nil && len(file.Docs) > 1 && file.Docs[1].Start != nil {
 			s.places[""] = place{file.Docs[1].Start.Position.Line, 1}
 		}
 		return nil, s.errorAt("", nil, "must hold one YAML document with data and kernels")

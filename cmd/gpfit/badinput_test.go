@@ -149,7 +149,7 @@ func checkMessage(t *testing.T, text string, want []string) {
 	if len(want) == 0 || !strings.Contains("\n"+text, "\ngpfit: ") || len(text) > 6000 {
 		t.Errorf("the message is missing or too long, or the case wants nothing: %.6000s", text)
 	}
-	for _, no := range []string{"goroutine ", "panic", "runtime error", "fatal error", "\x1b", "\x00", "%!"} {
+	for _, no := range []string{"goroutine ", "panic", "runtime error", "fatal error", "\x1b", "\x00", "%!", ": gp: ", ": graph: ", ": hyperopt: ", ": baseline: "} {
 		if strings.Contains(text, no) {
 			t.Errorf("%q in the message:\n%s", no, text)
 		}

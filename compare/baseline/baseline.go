@@ -38,18 +38,18 @@ func valueError(row, column int, value float64) error {
 	if column >= 0 {
 		what = fmt.Sprintf("column %d", column)
 	}
-	return fmt.Errorf("baseline: row %d, %s is %v; fill in or leave out such rows", row, what, value)
+	return fmt.Errorf("row %d, %s is %v; fill in or leave out such rows", row, what, value)
 }
 
 // checkRows returns an error unless x has at least one row and one column and all its
 // numbers are finite.
 func checkRows(x mat.Matrix) error {
 	if x == nil {
-		return fmt.Errorf("baseline: there are no rows")
+		return fmt.Errorf("there are no rows")
 	}
 	n, d := x.Dims()
 	if n == 0 || d == 0 {
-		return fmt.Errorf("baseline: %d rows of %d columns; at least one row and one column are needed", n, d)
+		return fmt.Errorf("%d rows of %d columns; at least one row and one column are needed", n, d)
 	}
 	for i := range n {
 		for c := range d {
@@ -67,7 +67,7 @@ func checkTable(x mat.Matrix, y []float64) error {
 		return err
 	}
 	if n, _ := x.Dims(); len(y) != n {
-		return fmt.Errorf("baseline: %d targets for %d rows", len(y), n)
+		return fmt.Errorf("%d targets for %d rows", len(y), n)
 	}
 	for i, v := range y {
 		if !finite(v) {
@@ -83,7 +83,7 @@ func checkWidth(x mat.Matrix, d int) error {
 		return err
 	}
 	if _, have := x.Dims(); have != d {
-		return fmt.Errorf("baseline: rows of %d columns for a model of %d columns", have, d)
+		return fmt.Errorf("rows of %d columns for a model of %d columns", have, d)
 	}
 	return nil
 }
@@ -96,13 +96,13 @@ func allFinite(values ...float64) bool {
 }
 
 // errRange is the error of a fit whose results are not finite.
-var errRange = fmt.Errorf("baseline: the numbers are too large or too small to compute with; change the units of the columns or the target")
+var errRange = fmt.Errorf("the numbers are too large or too small to compute with; change the units of the columns or the target")
 
 // checkPenalties checks the numbers that a penalty is chosen from.
 func checkPenalties(lambdas []float64) error {
 	for i, v := range lambdas {
 		if !finite(v) || v < 0 {
-			return fmt.Errorf("baseline: Lambdas[%d] is %v; give a finite number, 0 or more", i, v)
+			return fmt.Errorf("Lambdas[%d] is %v; give a finite number, 0 or more", i, v)
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ func (f *Functions) at(x mat.Matrix) (*mat.Dense, error) {
 		f.Values(values, mat.Row(row, i, x))
 		for j, v := range values {
 			if !finite(v) {
-				return nil, fmt.Errorf("baseline: the basis function %s is %v at row %d; change the units of the columns", names[j], v, i)
+				return nil, fmt.Errorf("the basis function %s is %v at row %d; change the units of the columns", names[j], v, i)
 			}
 		}
 	}
@@ -97,7 +97,7 @@ const maxFunctions = 100_000
 func (p Polynomial) Expand(x mat.Matrix) (*Functions, error) {
 	degree := p.Degree
 	if degree = cmp.Or(degree, 2); degree < 0 {
-		return nil, fmt.Errorf("baseline: Degree is %d; give 1 or more", degree)
+		return nil, fmt.Errorf("Degree is %d; give 1 or more", degree)
 	}
 	if err := checkRows(x); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (p Polynomial) Expand(x mat.Matrix) (*Functions, error) {
 	_, d := x.Dims()
 	terms, ok := monomials(d, degree)
 	if !ok {
-		return nil, fmt.Errorf("baseline: polynomials of degree %d of %d columns have more than %d terms; lower Degree", degree, d, maxFunctions)
+		return nil, fmt.Errorf("polynomials of degree %d of %d columns have more than %d terms; lower Degree", degree, d, maxFunctions)
 	}
 	return &Functions{Scale: scale, Terms: terms}, nil
 }
@@ -168,7 +168,7 @@ func (g Gaussians) Expand(x mat.Matrix) (*Functions, error) {
 		return nil, err
 	}
 	if g.Count < 0 {
-		return nil, fmt.Errorf("baseline: Count is %d; give a number above 0, or 0 for the default", g.Count)
+		return nil, fmt.Errorf("Count is %d; give a number above 0, or 0 for the default", g.Count)
 	}
 	scale := newScaling(x, Design{})
 	centres := farthest(scale.apply(x), cmp.Or(g.Count, defaultCentres))

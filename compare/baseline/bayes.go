@@ -63,7 +63,7 @@ func (m BayesianLinear) Fit(x mat.Matrix, y []float64) (Model, error) {
 func (m BayesianLinear) check() error {
 	for name, v := range map[string]float64{"PriorScale": m.PriorScale, "Noise": m.Noise} {
 		if !finite(v) || v < 0 {
-			return fmt.Errorf("baseline: %s is %v; give a positive finite number, or 0 to choose it by marginal likelihood", name, v)
+			return fmt.Errorf("%s is %v; give a positive finite number, or 0 to choose it by marginal likelihood", name, v)
 		}
 	}
 	return nil

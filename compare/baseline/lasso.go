@@ -140,7 +140,7 @@ func (m Lasso) path(x mat.Matrix, y []float64, lambdas []float64) (*Path, error)
 		}
 		out.Violations = append(out.Violations, violation)
 		if violation > pathTolerance*top {
-			return out, fmt.Errorf("baseline: the lasso of λ = %.4g violates its conditions by %.2g after %d passes; leave out smaller penalties and columns that are almost sums of others", lambda, violation, sweeps)
+			return out, fmt.Errorf("the lasso of λ = %.4g violates its conditions by %.2g after %d passes; leave out smaller penalties and columns that are almost sums of others", lambda, violation, sweeps)
 		}
 	}
 	return out, nil
@@ -150,7 +150,7 @@ func (m Lasso) path(x mat.Matrix, y []float64, lambdas []float64) (*Path, error)
 // fold of row i.
 func foldsOf(n int, seed uint64) (fold []int, folds int, err error) {
 	if folds = min(10, n); folds < 2 {
-		return nil, 0, fmt.Errorf("baseline: %d rows; cross-validation needs at least 2; or give one penalty", n)
+		return nil, 0, fmt.Errorf("%d rows; cross-validation needs at least 2; or give one penalty", n)
 	}
 	fold = make([]int, n)
 	for i, row := range rand.New(rand.NewPCG(seed, uint64(folds))).Perm(n) {

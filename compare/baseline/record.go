@@ -37,7 +37,7 @@ func Store(model Model) (*Stored, error) {
 	case *BasisModel:
 		return &Stored{Bayes: m.BayesianModel, Basis: m.Functions}, nil
 	}
-	return nil, errors.New("baseline: a model of a method in Go has no record")
+	return nil, errors.New("a model of a method in Go has no record")
 }
 
 // Model returns the model for rows of d columns. An error says that its parts do not fit together.
@@ -61,7 +61,7 @@ func (r *Stored) Model(d int) (Model, error) {
 	case r.Kernel != nil:
 		model = r.Kernel
 	default:
-		return nil, errors.New("baseline: the model is of a kind that this gpfit does not know: use a newer gpfit")
+		return nil, errors.New("the model is of a kind that this gpfit does not know: use a newer gpfit")
 	}
 	if err := model.complete(d); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (r *Stored) Model(d int) (Model, error) {
 }
 
 // errParts is the error of a model whose parts do not fit together.
-var errParts = errors.New("baseline: the parts of the model do not fit together")
+var errParts = errors.New("the parts of the model do not fit together")
 
 // check returns an error unless all conditions hold.
 func check(conditions ...bool) error {

@@ -111,7 +111,7 @@ func (s *spectrum) choose(choices []float64, score func(lambda float64) float64)
 		lambda, best = minimizeLog(score, low, high)
 	}
 	if !finite(best) {
-		return 0, fmt.Errorf("baseline: no penalty can be chosen from these %d rows, because a row alone determines a weight or the intercept; give one penalty", len(s.rest))
+		return 0, fmt.Errorf("no penalty can be chosen from these %d rows, because a row alone determines a weight or the intercept; give one penalty", len(s.rest))
 	}
 	return lambda, nil
 }
@@ -148,7 +148,7 @@ func (s *spectrum) mostLikely(noise, scale float64) (lambda, variance, nlml floa
 	}
 	dof := s.of.dof()
 	if dof < 1 {
-		return 0, 0, 0, fmt.Errorf("baseline: %d rows cannot determine the noise beside as many or more columns without a penalty (an intercept counts); give one penalty, or the noise and the scale of the prior", len(s.rest))
+		return 0, 0, 0, fmt.Errorf("%d rows cannot determine the noise beside as many or more columns without a penalty (an intercept counts); give one penalty, or the noise and the scale of the prior", len(s.rest))
 	}
 	if squares(s.of.y) == 0 {
 		return 0, 0, 0, errNoLikelihood
@@ -171,7 +171,7 @@ func (s *spectrum) mostLikely(noise, scale float64) (lambda, variance, nlml floa
 }
 
 // errNoLikelihood is the error of a choice by marginal likelihood for targets without variation.
-var errNoLikelihood = fmt.Errorf("baseline: the marginal likelihood has no largest value, because the targets do not vary; give the penalty, or the noise and the scale of the prior")
+var errNoLikelihood = fmt.Errorf("the marginal likelihood has no largest value, because the targets do not vary; give the penalty, or the noise and the scale of the prior")
 
 // gridPoints is the number of points of a first search over a penalty's logarithm, three
 // or four per decade.

@@ -136,7 +136,7 @@ func NewUpdateReport(before, after *gp.Model, e *gp.Extension) (*UpdateReport, e
 // for HMC a group "sample_stats". A report from a file has no draws.
 func (r *PosteriorReport) WriteDraws(w io.Writer) error {
 	if r.Values == nil {
-		return errors.New("fit: the report has no draws")
+		return errors.New("the report has no draws")
 	}
 	posterior := map[string][][]float64{}
 	for _, name := range r.Names {

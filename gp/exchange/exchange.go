@@ -172,7 +172,7 @@ func newExport(m *gp.Model) (*export, error) {
 		return nil, fmt.Errorf("gp: model to export: %w", err)
 	}
 	if m.T() > 1 {
-		return nil, fmt.Errorf("gp: a model of %d targets cannot be exported as a whole: export each target", m.T())
+		return nil, fmt.Errorf("a model of %d targets cannot be exported as a whole: export each target", m.T())
 	}
 	tree, err := exportedKernel(m)
 	if err != nil {

@@ -47,7 +47,7 @@ type explicitTarget struct {
 // operations then. Models of a transformed target, and of a method that keeps a state with the model, have no such form.
 func NewExplicit(m *gp.Model, variances bool) (*Explicit, error) {
 	if m.Scaling.Transform != nil || m.State.Method != "" {
-		return nil, errors.New("gp: a model of local experts or of a transformed target has no explicit form")
+		return nil, errors.New("a model of local experts or of a transformed target has no explicit form")
 	}
 	prog, err := m.Program()
 	if err != nil {
@@ -80,7 +80,7 @@ func lowerFactor(m *gp.Model, prog *kernel.Program) ([]byte, error) {
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(sigma) {
-		return nil, errors.New("gp: the covariance is too close to singular for an explicit form")
+		return nil, errors.New("the covariance is too close to singular for an explicit form")
 	}
 	var lower mat.TriDense
 	factor.LTo(&lower)

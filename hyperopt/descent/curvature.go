@@ -45,7 +45,7 @@ func (m Metric) times(x []float64) []float64 {
 func (m Metric) floored(p int, least float64) (Metric, error) {
 	e := newRestriction(mat.NewSymDense(p, slices.Clone(m)))
 	if e.values == nil {
-		return nil, fmt.Errorf("hyperopt: the eigenvalues of a metric cannot be computed")
+		return nil, fmt.Errorf("the eigenvalues of a metric cannot be computed")
 	}
 	b := make(Metric, p*p)
 	for k, lambda := range e.values {

@@ -62,7 +62,7 @@ type line interface {
 }
 
 // errNoStep ends a search that finds no decrease.
-var errNoStep = errors.New("hyperopt: no step along this direction decreases the objective")
+var errNoStep = errors.New("no step along this direction decreases the objective")
 
 // run searches from 0, where φ and its slope are known. The first trial is at most limit.max. The latest
 // evaluation is then at the end of the step.

@@ -76,7 +76,7 @@ func (r *Result) collect(ctx context.Context, starts []StartResult) error {
 		case err == nil || errors.Is(err, context.Canceled) && ctx.Err() == nil:
 			// The run was cancelled or the objective failed. A cancellation that
 			// follows the failure of another start is not the cause.
-			err = fmt.Errorf("hyperopt: start %d: %w", k, start.Err)
+			err = fmt.Errorf("start %d: %w", k, start.Err)
 			status = start.Status
 		}
 	}
@@ -92,7 +92,7 @@ func (r *Result) collect(ctx context.Context, starts []StartResult) error {
 		r.Status = r.Starts[0].Status // every start that began was stopped
 	case r.BestStart < 0:
 		r.Status = StatusFailed
-		return fmt.Errorf("hyperopt: the objective is not defined at any start: %w", errors.Join(errs...))
+		return fmt.Errorf("the objective is not defined at any start: %w", errors.Join(errs...))
 	}
 	for _, err := range errs {
 		begin, _ := Undefined(err)

@@ -71,10 +71,10 @@ func (e *PanicError) Unwrap() error {
 }
 
 // errMaxEvaluations ends a start whose evaluations are used up.
-var errMaxEvaluations = errors.New("hyperopt: evaluation limit reached")
+var errMaxEvaluations = errors.New("evaluation limit reached")
 
 // errHalted ends a start that the race has stopped.
-var errHalted = errors.New("hyperopt: start stopped by the race")
+var errHalted = errors.New("start stopped by the race")
 
 // Evaluations counts calls of an objective, including replayed ones.
 type Evaluations struct {
@@ -329,4 +329,4 @@ func undefined(what string, value float64) error {
 	return fmt.Errorf("%s is %g%.0w", what, value, errUndefined) // the text alone
 }
 
-var errUndefined = errors.New("hyperopt: not a finite number")
+var errUndefined = errors.New("not a finite number")

@@ -62,7 +62,7 @@ func (s *space) begin(starts []Start) ([]Start, error) {
 	out := make([]Start, len(starts))
 	for k, start := range starts {
 		if len(start.Z) != p || start.Metric != nil && len(start.Metric) != p*p {
-			return nil, fmt.Errorf("hyperopt: start %d has %d elements and a metric of %d, expected %d and %d", k, len(start.Z), len(start.Metric), p, p*p)
+			return nil, fmt.Errorf("start %d has %d elements and a metric of %d, expected %d and %d", k, len(start.Z), len(start.Metric), p, p*p)
 		}
 		z := slices.Clone(start.Z)
 		for i, q := range s.params {

@@ -85,7 +85,7 @@ func TestOtherRun(t *testing.T) {
 	refused(path, "job", "another process")
 	j.Close()
 	refused(path, "other", "belongs to another job")
-	refused(dir, "job", "is a folder, and no file")
+	refused(dir, "job", "is a folder, not a file")
 	for name, size := range map[string]int{"zeros": 100, "image": mostLost + 1} {
 		testcheck.Do(t, os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o600))
 	}

@@ -13,7 +13,7 @@ import (
 // KindError is the cause of an [*os.PathError] where there is something else than a file.
 type KindError struct{ Kind string }
 
-func (e *KindError) Error() string { return "is " + e.Kind + ", and no file" }
+func (e *KindError) Error() string { return "is " + e.Kind + ", not a file" }
 
 // Check returns a [*KindError] with its path if there is something at path that is no file, such as a link or a pipe.
 func Check(path string) error { return regular(path, os.Lstat) }

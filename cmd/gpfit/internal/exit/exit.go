@@ -16,6 +16,7 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/textform"
+	"gpfit/internal/userfile"
 	"gpfit/kernel"
 	"gpfit/method/experts"
 	"gpfit/table"
@@ -74,6 +75,9 @@ func Code(ctx context.Context, err error) int {
 func Advice(err error) string {
 	if errors.Is(err, syscall.EFBIG) {
 		return "the file is larger than this process may write: raise the limit with 'ulimit -f'"
+	}
+	if is[*gp.FileError](err) && is[*userfile.KindError](err) {
+		return "'gpfit show' and 'gpfit report' show the folder of a batch"
 	}
 	if errors.Is(err, syscall.EBADF) {
 		return "standard input or output was closed when gpfit started (<&- or >&-)"
