@@ -54,7 +54,8 @@ type modelView struct {
 	N          int                  `json:"n"`
 	Features   []string             `json:"features"`
 	Used       []string             `json:"used"`
-	Targets    []string             `json:"targets"`
+	Target     string               `json:"target,omitempty"`  // the only one
+	Targets    []gp.Target          `json:"targets,omitempty"` // several
 	Kernel     string               `json:"kernel"`
 	Mean       string               `json:"mean"`
 	Noise      gp.Noise             `json:"noise,omitzero"`
@@ -67,7 +68,7 @@ type modelView struct {
 	Approximation *gp.Approximation `json:"approximation,omitempty"`
 
 	// Names are the names of the parameters in order.
-	Names []string `json:"-"`
+	Names, TargetNames []string `json:"-"`
 }
 
 func inspectModel(path string) (cli.Reported, error) {
@@ -84,8 +85,11 @@ func inspectModel(path string) (cli.Reported, error) {
 	}
 	v := &modelView{
 		fileView: newFileView("model", path, info.Bytes, info.SHA256, info.SchemaVersion), Factor: info.Factor,
-		N: m.N(), Features: m.FeatureNames, Used: matrixrows.Values(m.FeatureNames, m.Columns), Targets: m.TargetNames(), Kernel: m.Kernel, Mean: m.Mean.Text, Noise: m.Noise, Scaling: m.Scaling,
+		N: m.N(), Features: m.FeatureNames, Used: matrixrows.Values(m.FeatureNames, m.Columns), Targets: m.Targets, TargetNames: m.TargetNames(), Kernel: m.Kernel, Mean: m.Mean.Text, Noise: m.Noise, Scaling: m.Scaling,
 		Parameters: m.Parameters(), NLML: m.NLML, Status: m.Status, Fit: record, Approximation: m.Approximation,
+	}
+	if len(m.Targets) == 0 {
+		v.Target = m.TargetName
 	}
 	v.Names = slices.Clone(m.ParameterNames)
 	for _, name := range slices.Sorted(maps.Keys(v.Parameters)) {

@@ -268,7 +268,7 @@ def test_several_targets_share_the_kernel(wave):
     assert whole.summary["nlml"] == model.report_["nlml"]
     frame = pd.DataFrame(Y, columns=["salt", "heat"])
     named = GPFitRegressor("rbf(ard)", posterior="none").fit(pd.DataFrame(X, columns=["u", "v"]), frame)
-    assert named.model_.inspect()["targets"] == ["salt", "heat"] and named.score(pd.DataFrame(X, columns=["u", "v"]), frame) > 0.9
+    assert [t["name"] for t in named.model_.inspect()["targets"]] == ["salt", "heat"] and named.score(pd.DataFrame(X, columns=["u", "v"]), frame) > 0.9
     loaded = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert cross_val_predict(GPFitRegressor("rbf(ard)"), X, Y, cv=3).shape == Y.shape

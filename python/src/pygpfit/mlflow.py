@@ -74,7 +74,7 @@ def _file(path: Path) -> Report:
     one["tags"]["gpfit.status"] = about["status"]
     one["params"] = {
         "kernel": about["kernel"], "mean": about["mean"], "features": ",".join(about["features"]),
-        "target": ",".join(about["targets"]), "n": about["n"], "d": len(about["used"]),
+        "target": about.get("target") or ",".join(t["name"] for t in about["targets"]), "n": about["n"], "d": len(about["used"]),
     }
     one["metrics"] = {"objective": [about["nlml"]]} | _parameters("parameters", about["parameters"])
     return one | {"status": "FINISHED", "artifacts": [path]}

@@ -66,7 +66,7 @@ class Model:
         if about["type"] != "model":
             return _html.text(repr(self))
         # Leave-one-out takes n³ operations and has one result for each target.
-        small = about["n"] <= 2000 and len(about["targets"]) == 1 and not about.get("experts")
+        small = about["n"] <= 2000 and "target" in about and not about.get("experts")
         return _html.model(about, self.loo(device="cpu")["standardized"].tolist() if small else ())
 
     @property

@@ -49,7 +49,7 @@ def plot_fit(fitted: Fitted, column: str | int = 0, ax: Axes = None, *, interval
     axes.plot(grid[:, i], found["mean"], color=_LINE, label="mean")
     axes.plot(X[:, i], y, ".", color=_DATA, markersize=4, label="training rows")
     axes.set_xlabel(features[i])
-    axes.set_ylabel(about["targets"][0])
+    axes.set_ylabel(about["target"])
     axes.legend()
     return axes
 
@@ -67,7 +67,7 @@ def plot_effects(fitted: Fitted, ax: Axes = None, *, points: int = 100) -> Axes:
         mean = _model(fitted).predict(dict(zip(features, grid.T, strict=True)), mean_only=True)["mean"]
         axes.plot(share, mean, label=name)
     axes.set_xlabel("share of the column's range")
-    axes.set_ylabel(about["targets"][0])
+    axes.set_ylabel(about["target"])
     axes.legend()
     return axes
 
@@ -129,8 +129,8 @@ def _about(fitted: Fitted) -> tuple[Report, Report]:
     """Return what gpfit says of a model, and its state. Raise an error for several targets."""
     model = _model(fitted)
     about = model.inspect()
-    if len(about["targets"]) > 1:
-        raise UsageError(f"the model has several targets ({', '.join(about['targets'])}): plots show one; fit it alone")
+    if "targets" in about:
+        raise UsageError(f"the model has several targets ({', '.join(t['name'] for t in about['targets'])}): plots show one; fit it alone")
     return about, model.export()
 
 
