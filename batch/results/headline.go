@@ -131,11 +131,11 @@ func against(rows []Row, m Measure, kernel string) []duel {
 // verdictOn says how clearly the kernel that is first on all data sets is better than the others.
 func verdictOn(kernel, where string, duels []duel, m Measure) string {
 	wins, pairs := 0, 0
-	var unclear []duel
+	var unclear *duel // the least clear
 	for _, d := range duels {
 		wins, pairs = wins+d.wins, pairs+d.pairs
-		if d.p > clearTail || 2*d.wins < d.pairs-d.ties {
-			unclear = append(unclear, d)
+		if (d.p > clearTail || 2*d.wins < d.pairs-d.ties) && (unclear == nil || d.p > unclear.p) {
+			unclear = &d
 		}
 	}
 	best := fmt.Sprintf("%s is best on %s", kernel, where)
@@ -146,13 +146,12 @@ func verdictOn(kernel, where string, duels []duel, m Measure) string {
 		return fmt.Sprintf("%s and %s score the same in the only pair of jobs.", kernel, duels[0].other)
 	case pairs == len(duels):
 		return fmt.Sprintf("%s has the lowest %s, but each comparison has one pair of jobs, which is no result: more splits or seeds would tell.", kernel, m.short())
-	case len(unclear) == 0:
+	case unclear == nil:
 		return fmt.Sprintf("%s, %d of %d pairs (%s).", best, wins, pairs, m.short())
 	case wins == pairs:
-		return fmt.Sprintf("%s, %d of %d pairs (%s), but so few pairs prove little (sign test against %s: p = %.2g).", best, wins, pairs, m.short(), unclear[0].other, unclear[0].p)
+		return fmt.Sprintf("%s, %d of %d pairs (%s), but so few pairs prove little (sign test against %s: p = %.2g).", best, wins, pairs, m.short(), unclear.other, unclear.p)
 	}
-	d := unclear[0]
-	return fmt.Sprintf("No kernel is clearly best: %s has the lowest mean %s on %s, but against %s it wins %d of %d pairs (sign test p = %.2g).", kernel, m.short(), where, d.other, d.wins, d.pairs, d.p)
+	return fmt.Sprintf("No kernel is clearly best: %s has the lowest mean %s on %s, but against %s it wins %d of %d pairs (sign test p = %.2g).", kernel, m.short(), where, unclear.other, unclear.wins, unclear.pairs, unclear.p)
 }
 
 // verdictText says how many jobs have which verdict.

@@ -330,7 +330,7 @@ func unknownError(t fields.Table, column int, one func(row int) bool) {
 func pairTable(pairs []PairedComparison, paths ...string) fields.Table {
 	pairs = slices.Clone(pairs)
 	for i := range pairs {
-		pairs[i].Data = cmp.Or(pairs[i].Data, "(all)")
+		pairs[i].Data, pairs[i].Metric = cmp.Or(pairs[i].Data, "(all)"), Measure{Name: pairs[i].Metric}.Title()
 	}
 	t := fields.Of(pairs, append(paths, "data", "kernel_a", "kernel_b", "pairs", "mean_difference", "standard_error", "wins_a", "wins_b", "ties", "sign_test_p")...)
 	unknownError(t, len(paths)+5, func(i int) bool { return pairs[i].Pairs < 2 })

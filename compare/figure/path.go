@@ -46,7 +46,7 @@ func Path(r *shrinkage.Result) *plotting.Figure {
 	}
 	if r.Best != nil && r.Lambdas[*r.Best] > 0 {
 		for i := range f.Charts {
-			f.Charts[i].Layers = append(f.Charts[i].Layers, &plotting.Guide{At: r.Lambdas[*r.Best], Vertical: true, Color: plotting.Grey, Dashed: true})
+			f.Charts[i].Layers = append(f.Charts[i].Layers, &plotting.Guide{Name: "lowest validation error", At: r.Lambdas[*r.Best], Vertical: true, Color: plotting.Grey, Dashed: true})
 		}
 	}
 	return f

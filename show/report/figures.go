@@ -69,17 +69,17 @@ func (c *scores) drawObserved(section *page.Section) error {
 
 // drawResiduals shows the standardized residuals against the predictions.
 func (c *scores) drawResiduals(section *page.Section) error {
-	points := &plotting.Points{}
+	points := &plotting.Points{Name: "row"}
 	inside := score.CentralQuantile(0.95)
 	for _, i := range evenly(len(c.Target), mostPoints) {
 		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Standardized[i])
 		points.Notes = append(points.Notes, fmt.Sprintf("row %d", c.row(i)))
 	}
-	return section.Draw(c.named(c.shown("Standardized residuals; 95 % should lie between the dashed lines")),
+	return section.Draw(c.named(c.shown("Standardized residuals")),
 		fmt.Sprintf("Standardized residuals of %s against its prediction; %s lie within ±1.96", c.target, percent(c.summary.Coverage95)),
 		page.Square, plotting.Chart{X: plotting.Axis{Label: "predicted"}, Y: plotting.Axis{Label: "residual / standard deviation"}, Layers: []plotting.Layer{
 			&plotting.Guide{Color: plotting.Grey},
-			&plotting.Guide{At: inside, Color: plotting.Grey, Dashed: true}, &plotting.Guide{At: -inside, Color: plotting.Grey, Dashed: true},
+			&plotting.Guide{Name: "95 % of rows should lie between", At: inside, Color: plotting.Grey, Dashed: true}, &plotting.Guide{At: -inside, Color: plotting.Grey, Dashed: true},
 			points,
 		}})
 }
@@ -116,7 +116,7 @@ func (c *scores) drawCalibration(section *page.Section) error {
 		curve.X, curve.Y = append(curve.X, 100*p), append(curve.Y, 100*float64(inside)/n)
 		band.X, band.Lower, band.Upper = append(band.X, 100*p), append(band.Lower, 100*low), append(band.Upper, 100*high)
 	}
-	right := &plotting.Line{X: []float64{0, 100}, Y: []float64{0, 100}, Color: plotting.Grey}
+	right := &plotting.Line{Name: "if the model is right", X: []float64{0, 100}, Y: []float64{0, 100}, Color: plotting.Grey}
 	percentages := []float64{0, 25, 50, 75, 100}
 	return section.Draw(c.named("Calibration: rows in the interval of each probability"),
 		fmt.Sprintf("Calibration curve of %s: %s of rows in the 50 %% interval, %s in the 90 %% interval, %s in the 95 %% interval", c.target, percent(c.summary.Coverage50), percent(c.summary.Coverage90), percent(c.summary.Coverage95)),

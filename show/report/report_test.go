@@ -119,7 +119,7 @@ func TestLeaveOneOut(t *testing.T) {
 	left := testcheck.Get(o.Posterior().LeaveOneOut(t.Context()))(t)
 	s := left.Summary()
 	testcheck.Words(t, html,
-		o.Report.Verdict.Headline+".", fmt.Sprintf("on 60 training rows left out one by one the error (RMSE) is %.4g, ", s.RMSE), fmt.Sprintf("the 95 %% intervals hold %.1f %% of these rows.", 100*s.Coverage95),
+		o.Report.Verdict.Headline[1:]+".", fmt.Sprintf("on 60 training rows left out one by one the error (RMSE) is %.4g, ", s.RMSE), fmt.Sprintf("the 95 %% intervals hold %.1f %% of these rows.", 100*s.Coverage95),
 		"Leave-one-out predicts each training row from all the others", "<td>60</td>", fields.Named("nlpd").Text(s.NLPD), number(s.RMSE), "mask.csv:1", "of t.csv, by gpfit test",
 		"&lt;script&gt;alert", "starts led to this optimum", `class="bar"`, "The fit is converged",
 		`<td class="words">lengthscale[b]</td>`, `<td class="words">noise_variance</td>`)
@@ -146,7 +146,7 @@ func TestHeldOut(t *testing.T) {
 	_, html := written(t, about)
 	selfContained(t, html)
 	test := o.Report.Test
-	testcheck.Words(t, html, o.Report.Verdict.Headline, "on 40 held-out rows", fmt.Sprintf("%.4g", test.RMSE),
+	testcheck.Words(t, html, o.Report.Verdict.Headline[1:], "on 40 held-out rows", fmt.Sprintf("%.4g", test.RMSE),
 		number(test.RMSE), fields.Named("nlpd").Text(test.NLPD))
 }
 
@@ -162,7 +162,7 @@ func TestFarTrainingRow(t *testing.T) {
 	about := subjectOf(t, o)
 	p, html := written(t, about)
 	testcheck.Words(t, remarks(p), "1 row is far from the prediction, by more than 4 standard deviations: row 10 (60")
-	testcheck.Words(t, html, o.Report.Verdict.Headline)
+	testcheck.Words(t, html, o.Report.Verdict.Headline[1:])
 	if strings.Contains(html, "robust") {
 		t.Errorf("the page advises option robust, the fit does not: %s", o.Report.Verdict.Text())
 	}
@@ -271,7 +271,7 @@ func kinds() map[string]kind {
 	out["additive"] = kind{table(50), problem.Options{Mean: "zero", Kernel: "rbf(dims=0) + linear(dims=1)"}, []string{"Terms of the kernel", "rbf(dims=", `aria-label="Term k1 of y &amp; z along &lt;script&gt;`, "Term k2 of y &amp; z along b"}}
 	out["mean"] = kind{table(50), problem.Options{Kernel: "rbf + matern52", Mean: "linear"}, []string{`<td class="words">mean</td>`, "linear"}}
 	out["posterior"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20}, []string{"Draws of the parameters from their posterior", "predictions of new rows average over draws", ", by laplace"}}
-	out["leave-one-out"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf", Objective: problem.LOO}, []string{"at loo", "The fit chose its parameters by these scores"}}
+	out["leave-one-out"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf", Objective: problem.LOO}, []string{"at LOO", "The fit chose its parameters by these scores"}}
 	out["standard errors"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf", StdErrors: true, HoldOut: 0.2}, []string{"standard error", "Scores that the fit reported", "held out"}}
 	out["experts"] = kind{table(60), problem.Options{Mean: "zero", Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:3"}, []string{
 		"3 local experts, each a Gaussian process, with kernel", "predicts each training row from the others of its own expert", "covariance of rows of different experts counts as 0", "rule rbcm",
@@ -322,6 +322,12 @@ func encoded() problem.Data {
 	return d
 }
 
+// legends are names in the legends of pictures, by a part of their captions.
+var legends = map[string][]string{
+	"<figcaption>Standardized residuals<": {">row<", ">95 % of rows should lie between<"}, "<figcaption>Calibration": {">these rows<", ">if the model is right<", ">95 % of right models<"},
+	"<figcaption>Standard deviation of": {">training row<"}, "<figcaption>The series": {">training row<", ">last training row<"}, "<figcaption>The periodogram": {">wave<"},
+}
+
 // TestKinds checks that every kind of model has a page with its parts, and that some kind shows each panel.
 func TestKinds(t *testing.T) {
 	shown := map[string]bool{}
@@ -333,6 +339,13 @@ func TestKinds(t *testing.T) {
 			testcheck.Words(t, html, c.want...)
 			for _, section := range p.Sections {
 				shown[section.Title] = shown[section.Title] || !section.Empty()
+			}
+			for _, figure := range strings.Split(html, "<figure")[1:] {
+				for caption, names := range legends {
+					if strings.Contains(figure, caption) {
+						testcheck.Words(t, figure, names...)
+					}
+				}
 			}
 			if got := pictures(p); got["Effect of each column"] == 0 {
 				t.Errorf("pictures %v", got)
@@ -375,7 +388,7 @@ func TestRemarks(t *testing.T) {
 	about.Rows = &Scored{Of: "rows of new.csv", Rows: dataset.Rows{X: good.X, N: good.N, Total: good.N, Observed: [][]float64{wrong}}, Predictions: predictions}
 	p, html := written(t, about)
 	testcheck.Words(t, remarks(p), "The 95 % intervals are far too narrow: they hold ")
-	testcheck.Words(t, html, "<p class=\"headline\">poor: on 120 rows of new.csv", ": overconfident.</p>")
+	testcheck.Words(t, html, "<p class=\"headline\">Poor: on 120 rows of new.csv", ": overconfident.</p>")
 	copy(wrong, good.Y)
 	wrong[3] = math.NaN() // not observed, so not scored
 	p, html = written(t, about)

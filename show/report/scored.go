@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gpfit/device"
 	"gpfit/fit/dataset"
@@ -193,7 +194,7 @@ func (c *scored) judge(s *subject) *summary.Verdict {
 
 // headline is the verdict, and what to do next.
 func (c *scored) headline() []string {
-	out := []string{c.verdict.Headline + "."}
+	out := []string{strings.ToUpper(c.verdict.Headline[:1]) + c.verdict.Headline[1:] + "."}
 	if c.unscored != "" {
 		out = append(out, "The page has no scores: "+c.unscored+".")
 	}

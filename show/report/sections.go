@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gpfit/fit/fields"
+	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/matrixrows"
@@ -76,7 +77,7 @@ func (c *convergence) section(context.Context) (page.Section, error) {
 		section.Notes = []string{fmt.Sprintf("The model has no report of its fit. Its objective is %s, its status %q.", number(c.model.NLML), c.model.Status)}
 		return section, nil
 	}
-	text := fmt.Sprintf("The fit is %s. It ended at %s %.4f", summary.StatusText(r.Status), r.ObjectiveName, r.Objective)
+	text := fmt.Sprintf("The fit is %s. It ended at %s %.4f", summary.StatusText(r.Status), problem.ObjectiveLabel(r.ObjectiveName), r.Objective)
 	if r.GradientNorm != nil {
 		text += fmt.Sprintf("; the largest component of the gradient is %.2g", *r.GradientNorm)
 	}

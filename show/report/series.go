@@ -109,7 +109,7 @@ func (s *series) section(ctx context.Context) (page.Section, error) {
 	if err != nil {
 		return section, err
 	}
-	section.Notes = []string{fmt.Sprintf("The line is the mean, the band the 95 %% interval of a new observation. They go on for %.0f %% of the range of %s beyond the last training row, which the dashed line marks.", 100*beyond, only.Name)}
+	section.Notes = []string{fmt.Sprintf("The line is the mean, the band the 95 %% interval of a new observation. They go on for %.0f %% of the range of %s beyond the last training row.", 100*beyond, only.Name)}
 	for i := range parts {
 		if why := parts[i].at.Why; why != "" {
 			section.Notes = append(section.Notes, parts[i].caption+" has rows only. "+why)
@@ -141,7 +141,7 @@ func (s *series) drawSpectrum(section *page.Section, only *axis, t int) error {
 	if waves == nil {
 		return nil
 	}
-	points := &plotting.Points{Name: "line", Color: 1, X: waves.LinePeriods, Y: waves.LineAmplitudes, Labels: make([]string, len(waves.LinePeriods))}
+	points := &plotting.Points{Name: "stands out", Color: 1, X: waves.LinePeriods, Y: waves.LineAmplitudes, Labels: make([]string, len(waves.LinePeriods))}
 	order := matrixrows.All(len(points.X))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(points.Y[b], points.Y[a]) })
 	for rank, i := range order {
@@ -185,7 +185,7 @@ func (s *series) draw(section *page.Section, part *stretch, only *axis, t int) e
 		end.Typical = part.at.Values[last]
 		alt += fmt.Sprintf(", and its forecast: at %s %s, 95 %% interval %s to %s", end.TypicalText(), number(p.Mean[last]), number(p.Lower95[last]), number(p.Upper95[last]))
 	}
-	layers = append(layers, &plotting.Guide{At: only.High, Vertical: true, Dashed: true, Color: plotting.Grey})
+	layers = append(layers, &plotting.Guide{Name: "last training row", At: only.High, Vertical: true, Dashed: true, Color: plotting.Grey})
 	return section.Draw(target.named(part.caption), alt, page.Wide, plotting.Chart{X: only.Axis(), Y: plotting.Axis{Label: target.target}, Layers: layers})
 }
 

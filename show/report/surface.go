@@ -63,7 +63,7 @@ func (m *surface) section(ctx context.Context) (page.Section, error) {
 			layers      []plotting.Layer
 		}{
 			{"Fitted surface", target.target, p.Mean, nil},
-			{"Standard deviation of the function, without noise, with training rows", "std", p.StdLatent, []plotting.Layer{m.trained(right, up)}},
+			{"Standard deviation of the function, without noise", "std", p.StdLatent, []plotting.Layer{m.trained(right, up)}},
 		} {
 			heat := &plotting.Heat{X: x, Y: y, Z: slices.Collect(slices.Chunk(one.values, side)), Label: one.label}
 			if err := section.Draw(target.named(one.what), fmt.Sprintf("%s of %s over %s and %s", one.what, target.target, right.Name, up.Name), page.Square, axes(append([]plotting.Layer{heat}, one.layers...)...)); err != nil {
@@ -107,7 +107,7 @@ func (m *surface) trueOn(side int) bool {
 
 // trained returns the places of training rows.
 func (m *surface) trained(right, up *axis) plotting.Layer {
-	points := &plotting.Points{Color: plotting.Grey, Radius: 1}
+	points := &plotting.Points{Name: "training row", Color: plotting.Grey, Radius: 1}
 	for _, i := range evenly(m.model.N(), mostPoints/3) {
 		row := m.trainingRow(i)
 		points.X, points.Y = append(points.X, row[right.First]), append(points.Y, row[up.First])
@@ -127,9 +127,9 @@ func (s *subject) trainingRow(i int) []float64 {
 // onMap returns the residuals at their places, by sign and size.
 func (c *scores) onMap(right, up *axis) (layers []plotting.Layer) {
 	names := [2]string{"observed below the prediction", "observed above it"}
-	for size, radius := range []float64{1, 2, 4} {
+	for _, size := range []int{1, 0, 2} { // the legend shows the first that there is
 		for sign := range 2 {
-			points := &plotting.Points{Color: sign, Radius: radius}
+			points := &plotting.Points{Name: names[sign], Color: sign, Radius: float64(int(1) << size)}
 			for _, i := range evenly(len(c.Target), mostPoints) {
 				z := c.Standardized[i]
 				if (z > 0) == (sign == 1) && int(min(2, math.Abs(z))) == size {
@@ -137,9 +137,6 @@ func (c *scores) onMap(right, up *axis) (layers []plotting.Layer) {
 					points.X, points.Y = append(points.X, row[right.First]), append(points.Y, row[up.First])
 					points.Notes = append(points.Notes, fmt.Sprintf("row %d", c.row(i)))
 				}
-			}
-			if size == 1 {
-				points.Name = names[sign]
 			}
 			if len(points.X) > 0 {
 				layers = append(layers, points)
