@@ -9,9 +9,12 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
+	"gpfit/gp"
 	"gpfit/internal/testcheck"
 )
 
@@ -65,4 +68,14 @@ func fieldList(t *testing.T, file, name string) string {
 		return false
 	})
 	return out.String()
+}
+
+// TestApproximationFields checks that the page on large tables names each field of the JSON of an approximation.
+func TestApproximationFields(t *testing.T) {
+	page := string(testcheck.Get(os.ReadFile("docs/large.md"))(t))
+	for f := range reflect.TypeFor[gp.Approximation]().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !regexp.MustCompile("(?m)^\\| (`[a-z_]+`, )?`" + name + "`").MatchString(page) {
+			t.Errorf("docs/large.md does not explain %s", name)
+		}
+	}
 }
