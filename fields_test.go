@@ -16,6 +16,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/internal/testcheck"
+	"gpfit/kernel"
 )
 
 var writeFields = flag.Bool("write-fields", false, "write the fields in the comments of gpfit.go")
@@ -78,4 +79,13 @@ func TestApproximationFields(t *testing.T) {
 			t.Errorf("docs/large.md does not explain %s", name)
 		}
 	}
+}
+
+// TestPowerExponential checks that the hint for a kernel of R is the formula of the page from R.
+func TestPowerExponential(t *testing.T) {
+	_, err := kernel.Parse("powexp")
+	for _, text := range []string{err.Error(), string(testcheck.Get(os.ReadFile("docs/from-r.md"))(t))} {
+		testcheck.Words(t, text, "formula(exp(-(r/a)^p), a=1, p=1, dims=c)", "p=0.01:2")
+	}
+	testcheck.Get(kernel.Parse("formula(exp(-(r/a)^p), a=1, p=1, dims=0)"))(t)
 }

@@ -125,10 +125,8 @@ func arrange(path string, all []*array, byName map[string]*array, unread []strin
 	case y != nil && (y.cols != 1 || y.rows != x.rows):
 		return fail("y must have one column and as many rows as X; found " + describe([]*array{x, y}, nil))
 	}
-	for _, text := range unread {
-		if strings.HasPrefix(text, `"y"`) {
-			return fail("array " + text)
-		}
+	if i := slices.IndexFunc(unread, func(text string) bool { return strings.HasPrefix(text, `"y"`) }); i >= 0 {
+		return fail("array " + unread[i])
 	}
 	parts, main := []*array{x}, x.cols
 	if y != nil {
@@ -140,11 +138,8 @@ func arrange(path string, all []*array, byName map[string]*array, unread []strin
 		}
 	}
 	in := named(newArrays(path, parts), parts[1:])
-	if main < len(in.columns) {
-		in.aside = make([]bool, len(in.columns))
-		for c := main; c < len(in.columns); c++ {
-			in.aside[c] = true
-		}
+	if more := len(in.columns) - main; more > 0 {
+		in.aside = slices.Concat(make([]bool, main), slices.Repeat([]bool{true}, more))
 	}
 	return in, nil
 }

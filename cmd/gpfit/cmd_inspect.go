@@ -42,10 +42,6 @@ type fileView struct {
 	FileVersion   int    `json:"file_version"`
 }
 
-func newFileView(kind, path string, bytes int64, sha256 string, version int) fileView {
-	return fileView{Type: kind, SchemaVersion: 1, File: path, Bytes: bytes, SHA256: sha256, FileVersion: version}
-}
-
 // modelView describes a model file.
 type modelView struct {
 	fileView
@@ -84,7 +80,7 @@ func inspectModel(path string) (cli.Reported, error) {
 		messages.AllFlags(record.Report.Warnings)
 	}
 	v := &modelView{
-		fileView: newFileView("model", path, info.Bytes, info.SHA256, info.SchemaVersion), Factor: info.Factor,
+		fileView: fileView{"model", 1, path, info.Bytes, info.SHA256, info.SchemaVersion}, Factor: info.Factor,
 		N: m.N(), Features: m.FeatureNames, Used: matrixrows.Values(m.FeatureNames, m.Columns), Targets: m.Targets, TargetNames: m.TargetNames(), Kernel: m.Kernel, Mean: m.Mean.Text, Noise: m.Noise, Scaling: m.Scaling,
 		Parameters: m.Parameters(), NLML: m.NLML, Status: m.Status, Fit: record, Approximation: m.Approximation,
 	}
@@ -140,7 +136,7 @@ func inspectRegression(path string) (cli.Reported, error) {
 		return nil, err
 	}
 	return &regressionView{
-		fileView: newFileView("regression", path, info.Bytes, info.SHA256, f.SchemaVersion), Program: f.Program, Data: f.Data,
+		fileView: fileView{"regression", 1, path, info.Bytes, info.SHA256, f.SchemaVersion}, Program: f.Program, Data: f.Data,
 		Method: f.Method, Function: f.Model.Describe(), Density: f.HasDensity(), N: f.N, Features: f.FeatureNames, Target: f.TargetName, Scaling: f.Scaling,
 		Used: matrixrows.Values(f.FeatureNames, f.Columns), Parameters: f.Parameters, Intercept: f.Intercept, Weights: f.Weights,
 	}, nil

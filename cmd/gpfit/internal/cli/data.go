@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -157,13 +158,9 @@ func (c *Command) takeColumns(m *gp.Model) {
 	if c.Changed("features", "exclude", "categories", "dates", "numbers", "category-columns", "date-unit", "date-origin") {
 		return
 	}
-	encoding := m.Encoding
-	if encoding == nil {
-		encoding = feature.Numbers(m.FeatureNames)
-	}
-	c.Data.Encoding = encoding
-	for _, column := range encoding.Columns {
+	c.Data.Encoding = cmp.Or(m.Encoding, feature.Numbers(m.FeatureNames))
+	for _, column := range c.Data.Encoding.Columns {
 		c.Data.Features = append(slices.Clip(c.Data.Features), column.Name)
 	}
-	c.Data.Text = c.Data.Text.Or(encoding.Text)
+	c.Data.Text = c.Data.Text.Or(c.Data.Encoding.Text)
 }

@@ -73,13 +73,12 @@ func Code(ctx context.Context, err error) int {
 
 // Advice returns what a user can do about a system error, or "" if the error's message says enough.
 func Advice(err error) string {
-	if errors.Is(err, syscall.EFBIG) {
+	switch {
+	case errors.Is(err, syscall.EFBIG):
 		return "the file is larger than this process may write: raise the limit with 'ulimit -f'"
-	}
-	if is[*gp.FileError](err) && is[*userfile.KindError](err) {
+	case is[*gp.FileError](err) && is[*userfile.KindError](err):
 		return "'gpfit show' and 'gpfit report' show the folder of a batch"
-	}
-	if errors.Is(err, syscall.EBADF) {
+	case errors.Is(err, syscall.EBADF):
 		return "standard input or output was closed when gpfit started (<&- or >&-)"
 	}
 	return ""

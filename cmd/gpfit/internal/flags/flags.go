@@ -3,6 +3,7 @@
 package flags
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,9 +130,7 @@ func (o *Set) read() error {
 // values returns the values that are given, and the defaults of the others.
 func (o *Set) values() map[string]any {
 	all := o.table.Defaults()
-	for name, value := range o.Given {
-		all[name] = value
-	}
+	maps.Copy(all, o.Given)
 	return all
 }
 
@@ -299,15 +298,7 @@ func CheckArgs(cmd *cobra.Command, args []string) error {
 
 // WrongArgs returns the error for n arguments in place of the wanted ones.
 func WrongArgs(n int, want []string) error {
-	text := strings.Join(want, " ")
-	if len(want) == 0 {
-		text = "none"
-	}
-	found := fmt.Sprintf("%d arguments", n)
-	if n == 1 {
-		found = "1 argument"
-	}
-	return exit.Usagef("%s, expected %s", found, text)
+	return exit.Usagef("%s, expected %s", textform.Counted(n, "argument"), cmp.Or(strings.Join(want, " "), "none"))
 }
 
 // Formats returns the table formats that the command reads besides text and NumPy's.
