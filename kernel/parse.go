@@ -66,7 +66,7 @@ func (p Parser) parse(text textform.Scanner) (Expr, error) {
 	}
 	e, err := q.sum(0)
 	if err == nil && !q.AtEnd() {
-		err = q.Expected("'+', '*' or the end")
+		err = q.Expected("'+', '*' or the end of this kernel")
 	}
 	if err != nil {
 		return nil, err

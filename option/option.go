@@ -91,6 +91,8 @@ type Option struct {
 	// Words are the words that the option takes. SpecWords are the words that a batch
 	// spec takes, if they are fewer.
 	Words, SpecWords []string
+	// Instead says what serves who gives another word.
+	Instead string
 	// Least and Most bound a whole number; Most is 0 for no bound.
 	Least, Most int
 	// Examples are words that the shell offers. The option takes others, too.
@@ -261,7 +263,7 @@ func (o *Option) checkWord(word string) error {
 	if o.Words == nil || slices.Contains(o.Words, word) {
 		return nil
 	}
-	return o.wrong(textform.Quote(word), "must be %s%s", OrList(o.Words), suggest.DidYouMean(word, o.Words))
+	return o.wrong(textform.Quote(word), "must be %s%s%s", OrList(o.Words), o.Instead, suggest.DidYouMean(word, o.Words))
 }
 
 func (o *Option) checkRange(n int) error {

@@ -84,7 +84,7 @@ func dataOptions() Entries {
 			Help: "encoding of text, such as windows-1252, iso-8859-1, windows-1251, koi8-r, shift_jis or gb18030; the model keeps it"},
 		{Name: "encoding", Kind: Text, Group: Data, Field: "Rows.Text.TextEncoding", Places: in(rowTables, "report"), Unset: "the one of the training table", Placeholder: "NAME", check: checkEncoding,
 			Help: "encoding of text, such as windows-1252 or utf-8"},
-		{Name: "missing", Kind: Choice, Group: Data, Field: "Data.DropMissing", Places: in(datasets, Spec), Default: "error", Words: []string{"error", "drop"},
+		{Name: "missing", Kind: Choice, Group: Data, Field: "Data.DropMissing", Places: in(datasets, Spec), Default: "error", Words: []string{"error", "drop"}, Instead: "; gpfit does not impute",
 			Help: "what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows"},
 		{Name: "missing", Kind: Choice, Group: Data, Field: "Rows.Missing", Places: []string{"predict"}, Default: "error", Words: []string{"error", "drop", "blank"},
 			Rules: []Constraint{{If: "blank", Excludes: []string{"draws", "cov"}, Text: "option missing blank: joint draws and covariances have no blank rows; give option missing drop"}},
@@ -213,7 +213,7 @@ func modelOptions() Entries {
 
 func noiseOptions() Entries {
 	return Entries{
-		{Name: "noise", Kind: Choice, Group: Noise, Field: "Fit.NoNoise", Places: in(models, Spec), Default: "estimated", Words: []string{"estimated", "none"},
+		{Name: "noise", Kind: Choice, Group: Noise, Field: "Fit.NoNoise", Places: in(models, Spec), Default: "estimated", Words: []string{"estimated", "none"}, Instead: "; option fix noise_variance=0.1 fixes the variance",
 			Help: "estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances"},
 		{Name: "noise-floor", Kind: parsed(Level, problem.ParseNoiseFloor), Group: Noise, Field: "Fit.NoiseFloor", Places: in(models, Spec), Placeholder: "VARIANCE", Unit: "scaled target²", Unset: "1e-9 of the target's variance, and more if the fit then predicts as well",
 			Help: "smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target; none is 1e-9 and no more"},

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -83,15 +84,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	root := newRoot(only, stdin, stdout, stderr)
 	root.SetArgs(args)
-	err := hostmem.CheckLimit()
+	called, err := root, hostmem.CheckLimit()
 	if err == nil {
-		err = root.ExecuteContext(ctx)
+		called, err = root.ExecuteContextC(ctx)
 	}
-	if err == nil && out.failure == nil {
+	if err = cmp.Or(err, out.failure); err == nil {
 		return 0
-	}
-	if err == nil {
-		err = out.failure
 	}
 	code := exit.Code(ctx, err)
 	if advice := exit.Advice(err); advice != "" {
@@ -99,7 +97,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	messages.Error(stderr, err, code != exit.Usage && code != exit.Data)
 	if code == exit.Usage {
-		fmt.Fprintln(stderr, "Run 'gpfit help' for the commands and 'gpfit help COMMAND' for the flags.")
+		_, name, _ := strings.Cut(strings.TrimSuffix(called.CommandPath(), " help"), " ")
+		fmt.Fprintf(stderr, "Run 'gpfit help' for the commands and 'gpfit help %s' for the flags.\n", cmp.Or(name, "COMMAND"))
 	}
 	return code
 }

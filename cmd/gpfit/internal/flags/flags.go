@@ -269,17 +269,19 @@ func Error(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		asked := unknown.GetSpecifiedName()
+		asked, dashes := unknown.GetSpecifiedName(), "--"
+		if group := unknown.GetSpecifiedShortnames(); group != "" { // a name after one hyphen is a group of letters
+			asked, _, _ = strings.Cut(group, "=")
+			dashes = "-"
+		}
 		hint := otherFlags.Hint(asked, nil)
-		for _, flag := range flagWord.FindAllStringSubmatch(hint, -1) {
-			if !slices.Contains(names, flag[1]) { // an option of another command
-				hint = ""
-			}
+		if slices.ContainsFunc(flagWord.FindAllStringSubmatch(hint, -1), func(flag []string) bool { return !slices.Contains(names, flag[1]) }) {
+			hint = "" // an option of another command
 		}
 		if near, ok := suggest.Closest(asked, names); ok && hint == "" {
 			hint = " (did you mean --" + near + "?)"
 		}
-		return exit.Usagef("unknown flag --%s%s", asked, hint)
+		return exit.Usagef("unknown flag %s%s%s", dashes, asked, hint)
 	}
 	return &exit.UsageError{Err: err}
 }
