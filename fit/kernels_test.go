@@ -338,5 +338,5 @@ func TestOnSphere(t *testing.T) {
 	}
 	d.X[4] = 97
 	_, err := problem.New(d, problem.Options{Mean: "zero", Kernel: "rbf(sphere)"})
-	testcheck.Fail[*problem.DataError](t, err, "a latitude in the kernel", "97")
+	testcheck.Fail[*problem.DataError](t, err, `column "lat" of row 3 (from 1) is a latitude in the kernel`, "97")
 }

@@ -156,7 +156,7 @@ func (o Options) expertRefusals(malformed error) []refusal {
 // checkLatitudes returns a [*DataError] if a latitude of the kernel is beyond a pole, in a row of the fit or held out.
 func (o *resolved) checkLatitudes(s *Sample) error {
 	if at, why := kernel.BeyondPole(o.kernel, s.Columns, s.Data.X, s.Data.D); at >= 0 {
-		return &DataError{fmt.Sprintf("the column %q %s", s.Data.FeatureNames[at%s.Data.D], why)}
+		return &DataError{fmt.Sprintf("the column %q of row %d (from 1) %s", s.Data.FeatureNames[at%s.Data.D], s.Data.RowNumber(at/s.Data.D)+1, why)}
 	}
 	return nil
 }

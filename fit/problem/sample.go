@@ -248,7 +248,7 @@ func (s *Sample) addNoise(none bool) error {
 		return OptionErrorf("noise-column", "", "known noise variances are in squared units of one target: they cannot be combined with several targets, which share one covariance; fit each target separately")
 	}
 	wrong := func(i int, v float64, what string) error {
-		return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %s", i+1, d.NoiseColumn, fmt.Sprintf(what, v))}
+		return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %s", d.RowNumber(i)+1, d.NoiseColumn, fmt.Sprintf(what, v))}
 	}
 	for i, v := range d.NoiseVariance {
 		if !(v >= 0) || math.IsInf(v, 0) {

@@ -56,7 +56,7 @@ func (d Data) withWeight() (Data, error) {
 	for i, w := range d.Weight {
 		switch {
 		case w != 0 && !(1e-150 < w && w < 1e150):
-			return d, &DataError{fmt.Sprintf("the weight of row %d (from 1), column %q, is %v; it must be 0 or a number from 1e-150 to 1e150", i+1, cmp.Or(d.WeightColumn, "weight"), w)}
+			return d, &DataError{fmt.Sprintf("the weight of row %d (from 1), column %q, is %v; it must be 0 or a number from 1e-150 to 1e150", d.RowNumber(i)+1, cmp.Or(d.WeightColumn, "weight"), w)}
 		case w > 0:
 			rows = append(rows, i)
 		}
