@@ -25,7 +25,7 @@ func (w *engine) Bound() device.Bound {
 }
 
 // A comparison computes about mostElements elements of Σ, and the derivatives of mostSlopes elements.
-const mostElements, mostSlopes = 4e10, 4e9
+const mostElements, mostSlopes = 4e10, 1.1e9
 
 // A comparison takes signVectors random vectors of signs, slopeVectors of these for derivatives, and the largest error of alarmVectors. A sum of n products
 // has an error of about rounding·√n.
