@@ -217,7 +217,7 @@ func (b costlyBackend) Plan(w device.Workload) device.Plan {
 }
 
 // TestContinuesExactly checks that a fit that took a method with a bound unasked goes on by an exact one where that method refuses
-// the parameters, and says so; and that it ends with an error if it was asked for.
+// the parameters, or has no digits for the first ones, and says so; and that it ends with an error if it was asked for.
 func TestContinuesExactly(t *testing.T) {
 	d, o := synthetic(60), problem.Options{Kernel: "rbf", Posterior: problem.NoPosterior, LeaveOneOut: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}
 	exact := mustFit(t, d, o)
@@ -226,21 +226,26 @@ func TestContinuesExactly(t *testing.T) {
 	if start := job.Params.Start()[0]; math.Exp(start) < least {
 		t.Fatalf("the fit begins with the lengthscale %v, below %v", math.Exp(start), least)
 	}
-	open := func(name string) device.Backend {
+	open := func(name string, blind bool) device.Backend {
+		if blind {
+			least = 1e9
+		}
 		req := device.Request{Device: textbook.Name, Method: name, Workload: tuning.Workload(job)}
-		b, _ := testcheck.Get2(device.Dispatch(t.Context(), req, []device.Driver{textbook.Driver()}, costly{}, testmethod.Nearly{Error: 1e-5, Share: 1e-9, Least: least}))(t)
+		b, _ := testcheck.Get2(device.Dispatch(t.Context(), req, []device.Driver{textbook.Driver()}, costly{}, testmethod.Nearly{Error: 1e-5, Share: 1e-9, Least: least, Blind: blind}))(t)
 		return b[0]
 	}
-	out := testcheck.Get(Run(t.Context(), job, open("")))(t)
-	defer out.Close()
-	r := &out.Report
-	if r.Approximation != nil || r.Method != "textbook" || !strings.Contains(strings.Join(r.Warnings, "\n"), "continued with the method textbook from evaluation") {
-		t.Errorf("method %s, %+v, warnings %q", r.Method, r.Approximation, r.Warnings)
-	}
-	testcheck.Within(t, r.NLML, exact.Report.NLML, 1e-4, "NLML")
-	_, err := Run(t.Context(), job, open(testmethod.NearlyName))
-	if _, ok := errors.AsType[*device.UnsupportedError](err); !ok {
-		t.Errorf("asked for: %v", err)
+	for _, blind := range []bool{false, true} {
+		out := testcheck.Get(Run(t.Context(), job, open("", blind)))(t)
+		defer out.Close()
+		r := &out.Report
+		if r.Approximation != nil || r.Method != "textbook" || !strings.Contains(strings.Join(r.Warnings, "\n"), "continued with the method textbook from evaluation") {
+			t.Errorf("method %s, %+v, warnings %q", r.Method, r.Approximation, r.Warnings)
+		}
+		testcheck.Within(t, r.NLML, exact.Report.NLML, 1e-4, "NLML")
+		_, err := Run(t.Context(), job, open(testmethod.NearlyName, blind))
+		if _, ok := errors.AsType[*device.UnsupportedError](err); ok == blind || device.IsNotPD(err) != blind {
+			t.Errorf("asked for: %v", err)
+		}
 	}
 }
 

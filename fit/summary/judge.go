@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"gpfit/device"
 	"gpfit/fit/internal/psis"
 	"gpfit/fit/problem"
 	"gpfit/internal/textform"
@@ -212,6 +213,14 @@ func unfinished(r *Report, evidence []Evidence) bool {
 	return r.Interrupted || r.Type == "fit" && r.Status != "all-fixed" && r.Status != merged && !strings.HasSuffix(r.Status, "converged")
 }
 
+// denseRows is the largest number of rows for which a fit by the method dense is the advice: it takes 7 GB, and minutes a value.
+const denseRows = 30000
+
+// startedOver reports whether a fit started over, since its objective was not defined at the optimum of fewer rows.
+func startedOver(r *Report) bool {
+	return slices.ContainsFunc(r.Path, func(s StageReport) bool { return strings.HasSuffix(s.Step, "-anew") })
+}
+
 // nextStep returns what to do next: what most likely improves the model, or else what tells more about it.
 func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 	advise := func(text, option, value string) *Advice {
@@ -234,6 +243,8 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 	switch i := r.Interpolation; {
 	case r.Interrupted || r.Status == "cancelled":
 		return &Advice{Text: "let the fit go on, from its checkpoint or from this model"}
+	case r.N <= denseRows && (r.Approximation.Loose() || r.Approximation != nil && startedOver(r)):
+		return advise("take the exact method, which has more digits", "method", device.DenseName)
 	case unfinished(r, evidence) && r.Status == stalled:
 		return advise("look for an end where rounding leaves more digits", "restarts", restarts)
 	case unfinished(r, evidence):

@@ -9,6 +9,7 @@ import (
 
 	"gpfit/fit/internal/sampler"
 	"gpfit/fit/problem"
+	"gpfit/gp"
 	"gpfit/hyperopt"
 )
 
@@ -69,7 +70,11 @@ func TestJudge(t *testing.T) {
 		"no floor": {func(r *Report) {
 			r.Interpolation, r.Barred = &Interpolation{Degenerate: true, NoiseFloor: 0.01, LeaveOneOut: &LeaveOneOutScore{RMSEStandardized: 0.2}}, []string{"noise-floor"}
 		}, Fair, "fair: ", "an interpolator", "holdout"},
-		"no kernel":  {func(r *Report) { r.Missed, r.Barred = &MissedSeason{}, []string{"kernel"} }, Good, "good: ", "", "holdout"},
+		"no kernel": {func(r *Report) { r.Missed, r.Barred = &MissedSeason{}, []string{"kernel"} }, Good, "good: ", "", "holdout"},
+		"loose":     {func(r *Report) { r.Approximation = &gp.Approximation{Method: "tree", Tolerance: 1e-3} }, Fair, "fair: ", "nobody knows", "method"},
+		"no digits": {func(r *Report) {
+			r.Approximation, r.Path = &gp.Approximation{Method: "tree", Tolerance: 1e-3, Bound: new(1e-4), RowsVerified: 9}, []StageReport{{Step: "descent-anew"}}
+		}, Good, "good: ", "", "method"},
 		"isotropic":  {func(r *Report) { r.Isotropic = true }, Good, "good: ", "", "ard"},
 		"own scores": {func(r *Report) { r.ObjectiveName = "loo" }, Fair, "fair: ", "they are too good", "holdout"},
 		"restarts":   {func(r *Report) { r.Search = &SearchReport{Chance: &chance} }, Good, "good: ", "", "restarts"},

@@ -15,11 +15,17 @@ import (
 // Tolerance returns the bound that is wanted of the error of the NLML in a fit of the job.
 func (j *Job) Tolerance() float64 { return cmp.Or(j.Options.Tolerance, device.DefaultTolerance) }
 
-// goExact goes on with an exact method if one with a bound refuses the parameters of an evaluation: its ranks depend on them. The
-// job then chose the method by itself, and an exact one has room. Otherwise the error of the evaluation remains.
+// goExact goes on with an exact method if one with a bound refuses the parameters of an evaluation: its ranks depend on them, and at the
+// first parameters it may have too few digits. The job then chose the method by itself, and an exact one has room. Otherwise the error of
+// the evaluation remains.
 func (s *Placement) goExact(ctx context.Context, err error) (gone bool, rest error) {
-	if _, bounded := s.Workspace.(device.Bounded); !bounded || !isA[*device.UnsupportedError](err) {
+	_, bounded := s.Workspace.(device.Bounded)
+	digits := s.asked <= 1 && device.IsNotPD(err)
+	if !bounded || !digits && !isA[*device.UnsupportedError](err) {
 		return false, err
+	}
+	if digits {
+		err = fmt.Errorf("the method %s has too few digits there, and dense may have enough: %w", s.Workspace.Method(), err)
 	}
 	exact := device.Exactly(s.from, s.Job.workload())
 	if exact == nil {

@@ -23,8 +23,9 @@ type Nearly struct {
 	Error, Share float64
 	// Verify returns Miss and Slope, the bound of the gradient, and takes the share Rows of the rows; 0 means all.
 	Miss, Slope, Rows float64
-	// Least is the least first parameter of a kernel that it does not refuse.
+	// Least is the least first parameter of a kernel that it does not refuse or, if Blind, for which it has digits.
 	Least float64
+	Blind bool
 }
 
 // About implements [device.Method].
@@ -90,6 +91,9 @@ type nearly struct {
 func (w *nearly) Method() string { return NearlyName }
 
 func (w *nearly) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+	if theta[0] < w.m.Least && w.m.Blind {
+		return &device.NotPDError{N: w.N()}
+	}
 	if theta[0] < w.m.Least {
 		return &device.UnsupportedError{Method: NearlyName, What: "so short a lengthscale"}
 	}
