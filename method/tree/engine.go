@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
 	"gpfit/kernel"
@@ -178,11 +180,20 @@ func (w *engine) Solve(ctx context.Context, b []float64, m int) error {
 		if bound, err = w.improve(ctx, original, sides, bound); err != nil {
 			return err
 		}
+		if limit := mostNats + fewDigits*math.Abs(floats.Dot(original.Data, sides.Data)); !(bound <= limit) {
+			return fmt.Errorf("the method %s has too few digits for the data fit, which may be off by %.2g: take another method, such as dense, or more noise%.0w", Name, bound, &device.NotPDError{N: w.N})
+		}
 	}
 	w.fit = max(w.fit, bound+w.roundingOf(squares(sides)))
 	w.restore(b, sides)
 	return ctx.Err()
 }
+
+// A data fit that may be off by more than mostNats and a share fewDigits is no value: its point is infeasible.
+const (
+	mostNats  = 0.1
+	fewDigits = 1e-5
+)
 
 // An element of a row of Σ takes about as long as elementFlops operations, and the factor to a finer tolerance finerFlops times as many as
 // the one before, with the gradient.
