@@ -83,6 +83,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		only = args[0] // to define the others takes longer than a short command
 	}
 	root := newRoot(only, stdin, stdout, stderr)
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		flags.Complete(root)
+	}
 	root.SetArgs(args)
 	called, err := root, hostmem.CheckLimit()
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,28 @@ func (c *client) call(command ...string) serve.Response {
 	c.start(false, command...)
 	r, _ := c.end()
 	return r
+}
+
+// TestServeMemory checks that commands leave nothing behind in the memory of a server.
+func TestServeMemory(t *testing.T) {
+	c, before := newClient(t), uint64(0)
+	for k := range 400 {
+		if k == 100 {
+			before = heap()
+		}
+		c.call("version")
+	}
+	if after := heap(); after > before+4<<20 { // a command that stays takes 40 kB
+		t.Errorf("300 commands have left %d bytes", after-before)
+	}
+}
+
+// heap returns the bytes in use.
+func heap() uint64 {
+	var s runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&s)
+	return s.HeapAlloc
 }
 
 // TestServe compares commands of a server with the same commands by themselves: the files that they write

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"gpfit/fit"
 	"gpfit/fit/problem"
@@ -15,6 +16,18 @@ import (
 	"gpfit/option"
 	"gpfit/table"
 )
+
+// Complete gives the flags of a command, and of those below it, the shell's completions. They stay in memory for good.
+func Complete(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if v, ok := f.Value.(*tableFlag); ok && !f.Hidden {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, v.complete) // fails for an unknown flag only
+		}
+	})
+	for _, below := range cmd.Commands() {
+		Complete(below)
+	}
+}
 
 // complete returns the shell's completions of the flag: its words, or the names of the
 // columns or of the parameters of the table that the command reads.

@@ -56,7 +56,6 @@ func (o *Set) addTable(cmd *cobra.Command, place string, table option.Entries) {
 		if opt.Kind.Flag {
 			f.NoOptDefVal = "true"
 		}
-		_ = cmd.RegisterFlagCompletionFunc(opt.Name, v.complete) // fails for an unknown flag only
 		if opt.Former != "" {
 			s.VarPF(v, opt.Former, "", "").Hidden = true
 		}

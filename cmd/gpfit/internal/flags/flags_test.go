@@ -62,6 +62,7 @@ func TestNewOption(t *testing.T) {
 	if help := helpText(cmd, 80); !strings.Contains(help, "--extra-turns N       number of extra turns (at most 9; default: 2)") {
 		t.Error(help)
 	}
+	Complete(cmd)
 	complete, _ := cmd.GetFlagCompletionFunc("extra-turns")
 	if words, _ := complete(cmd, nil, ""); !slices.Equal(words, []string{"3", "5"}) {
 		t.Errorf("completes %v", words)
