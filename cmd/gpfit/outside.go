@@ -55,7 +55,7 @@ func newOutside(m *gp.Model) (*outside, error) {
 	if len(m.X) == 0 {
 		return o, nil
 	}
-	all, err := effect.Columns(m)
+	all, err := effect.Ranges(m)
 	o.columns = slices.DeleteFunc(all, func(c effect.Variable) bool { return c.Categories != nil })
 	return o, err
 }

@@ -39,6 +39,21 @@ type Variable struct {
 
 // Columns returns the columns that the model uses, in the order of its table.
 func Columns(m *gp.Model) ([]Variable, error) {
+	all, err := Ranges(m)
+	for i := range all {
+		c := &all[i]
+		values := c.training(m)
+		c.Ascending = slices.IsSorted(values)
+		slices.Sort(values)
+		if c.Typical = median(values); c.Categories != nil {
+			c.Typical = mode(values)
+		}
+	}
+	return all, err
+}
+
+// Ranges returns the columns as [Columns] does, without what needs sorted values: Typical and Ascending.
+func Ranges(m *gp.Model) ([]Variable, error) {
 	encoding := m.Encoding
 	if encoding == nil {
 		encoding = feature.Numbers(m.FeatureNames)
@@ -52,16 +67,13 @@ func Columns(m *gp.Model) ([]Variable, error) {
 		if values == nil {
 			continue
 		}
-		c.Ascending = slices.IsSorted(values)
 		c.Whole = !slices.ContainsFunc(values, func(v float64) bool { return v != math.Trunc(v) })
-		slices.Sort(values)
-		c.Low, c.High = values[0], values[len(values)-1]
-		c.Typical = median(values)
+		c.Low, c.High = slices.Min(values), slices.Max(values)
 		switch coding.Kind {
 		case feature.Category:
-			c.Categories, c.Typical = coding.Categories, mode(values)
+			c.Categories = coding.Categories
 		case feature.Boolean:
-			c.Categories, c.Typical = []string{"false", "true"}, mode(values)
+			c.Categories = []string{"false", "true"}
 		}
 		var err error
 		if c.date, err = coding.Dates(); err != nil {
