@@ -52,10 +52,9 @@ def test_text_and_missing_cells_go_by_csv(tmp_path):
     assert again.isna().sum().tolist() == [1, 1, 1, 0]
 
 
-def test_results_are_read_without_loss(tmp_path):
+def test_results_are_read_without_loss():
     values = np.array([0.1, 1e-300, -np.pi, 5e-324])
-    (tmp_path / "t.csv").write_text('"a, ""b""",c\n' + "\n".join(f"{v!r},1" for v in values.tolist()) + "\n")
-    result = _tables.read_csv(tmp_path / "t.csv", ())
+    result = _tables.read_csv(['"a, ""b""",c\n', *(f"{v!r},1\n" for v in values.tolist())], ())
     np.testing.assert_array_equal(result['a, "b"'], values)
 
 

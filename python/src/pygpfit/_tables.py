@@ -194,13 +194,12 @@ def place(data: Table, folder: PathLike, name: str = "data") -> PathLike:
     return write_array(Path(folder) / name, X)
 
 
-def read_csv(path: PathLike, texts: Sequence[str]) -> dict[str, Column]:
-    """Return the columns of a CSV file that gpfit wrote, by name: numbers, NaN in empty cells,
+def read_csv(lines: Iterable[str], texts: Sequence[str]) -> dict[str, Column]:
+    """Return the columns of a table that gpfit wrote, by name: numbers, NaN in empty cells,
     and text in columns with these names and where a column has any."""
-    with open(path, newline="", encoding="utf-8") as file:
-        rows = csv.reader(file)
-        names = next(rows)
-        columns: list[tuple[str, ...]] = list(zip(*rows, strict=True)) or [()] * len(names)
+    rows = csv.reader(lines)
+    names = next(rows)
+    columns: list[tuple[str, ...]] = list(zip(*rows, strict=True)) or [()] * len(names)
     return {
         name: np.array(cells, dtype=object) if name in texts else _numbers_or_text(cells) for name, cells in zip(names, columns, strict=True)
     }

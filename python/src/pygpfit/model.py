@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -26,6 +27,10 @@ from ._types import Callback, Column, Options, PathLike, Report, Table
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+
+# The result of a table of so many bytes is text on standard output: a file takes longer.
+_FEW = 4096
 
 
 class Model:
@@ -181,17 +186,19 @@ class Model:
     def _table(self, command: str, data: Table | None, given: Mapping[str, Any]) -> dict[str, Column]:
         refuse_out(command, given)
         with _temporary.folder() as folder:
-            kept = given.get("keep") or ()  # text, which an array of numbers cannot hold
-            out = Path(folder) / ("result.csv" if kept else "result.npy")
             inputs, names = list[PathLike](), {self.path: "the model"}
             if data is not None:
                 inputs = [_tables.place(data, folder)]
                 names |= names_of(inputs[0], data)
-            options = {**given, "out": out, "quiet": True, "json": True}
-            summary = run(command, self.path, *inputs, options=flags(options, command), names=names)
-            if kept:
-                return _tables.read_csv(out, kept.split(",") if isinstance(kept, str) else list(map(str, kept)))
-            return _tables.read_npy(out, json.loads(summary)["columns"])
+            kept = given.get("keep") or ()  # text, which an array of numbers cannot hold
+            few = command == "predict" and inputs[0] is not data and os.path.getsize(inputs[0]) <= _FEW and not given.get("draws")
+            out = Path(folder) / ("result.csv" if kept else "result.npy")
+            options = {**given, "out": None if few else out, "format": None, "quiet": True, "json": not few}
+            result = run(command, self.path, *inputs, options=flags(options, command), names=names)
+            if not few and not kept:
+                return _tables.read_npy(out, json.loads(result)["columns"])
+            with io.StringIO(result, newline="") if few else open(out, newline="", encoding="utf-8") as file:
+                return _tables.read_csv(file, kept.split(",") if isinstance(kept, str) else list(map(str, kept)))
 
 
 def names_of(path: PathLike, data: Table) -> dict[str, str]:
