@@ -144,7 +144,7 @@ const small = 64 << 20
 // begin finds the store of the process.
 func (k *keeping) begin(ctx context.Context, place string) error {
 	*k = keeping{store: modelcache.Of(ctx)}
-	if slices.Contains([]string{"predict", "sample", "loo", "weights"}, place) {
+	if slices.Contains([]string{"predict", "sample", "loo", "weights", "inspect", "export", "version"}, place) {
 		return nil
 	}
 	return k.store.Trim(small)
