@@ -134,13 +134,13 @@ type Expectation struct {
 }
 
 // Typical numbers of values of a descent: from start values, over all rows, a number and one more
-// for each parameter; on few rows, with loose tolerances; and from the optimum of half as many
-// rows, with loose or final tolerances. Fits of the CO₂ data with 3, 5 and 6 parameters take 24, 44
-// and 40 values; of 3,000 rows with 3 and 5 parameters, in stages, 16, 4 and 8, and 18, 10 and 11.
+// for each parameter; on few rows, with loose tolerances; from the optimum of half as many
+// rows, with loose or final tolerances; and of further descents over all rows. Fits of the CO₂ data with 3, 5 and 6 parameters
+// take 24, 44 and 40 values; of 2,600 rows with 3 to 10 parameters, in stages, 9 to 15 for each start, 4 to 12 and 2 to 5.
 const (
-	typicalAlone, typicalPerParameter            = 10, 6
-	typicalFirst, typicalFurther, typicalOverAll = 18, 8, 11
-	typicalStarts                                = 8 // without restarts
+	typicalAlone, typicalPerParameter                         = 10, 6
+	typicalFirst, typicalFurther, typicalLast, typicalOverAll = 12, 7, 5, 11
+	typicalStarts                                             = 8 // without restarts
 )
 
 // Expected returns the stages of a run with these settings over a number of rows, for a
@@ -170,7 +170,7 @@ func Expected(s Settings, rows, free int) []Expectation {
 	for _, m := range sizes[1:] {
 		out = append(out, Expectation{m, typicalFurther * finals})
 	}
-	return append(out, Expectation{rows, typicalOverAll*finals + check})
+	return append(out, Expectation{rows, typicalLast*finals + check})
 }
 
 // throughSubsets reports whether descents on fewer rows chose where descents over all

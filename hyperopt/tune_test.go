@@ -324,12 +324,12 @@ func TestExpected(t *testing.T) {
 		{Settings{}, 500, 3, []Expectation{{250, 80}, {500, 58}}},
 		{Settings{}, 150, 3, []Expectation{{75, 80}, {150, 58}}},
 		{Settings{}, 40, 3, []Expectation{{40, 105}}},
-		{Settings{}, 3000, 3, []Expectation{{750, 144}, {1500, 8}, {3000, 11}}},
+		{Settings{}, 3000, 3, []Expectation{{750, 96}, {1500, 7}, {3000, 5}}},
 		{Settings{Coarse: CoarseOff, Restarts: 1}, 3000, 3, []Expectation{{3000, 56}}},
-		{Settings{Coarse: CoarseCheck}, 3000, 3, []Expectation{{750, 144}, {1500, 8}, {3000, 39}}},
+		{Settings{Coarse: CoarseCheck}, 3000, 3, []Expectation{{750, 96}, {1500, 7}, {3000, 33}}},
 		{Settings{Coarse: CoarseCheck}, 40, 3, []Expectation{{40, 133}}},
 		{Settings{Restarts: 2}, 600, 3, []Expectation{{300, 100}, {600, 60}}},
-		{Settings{Restarts: 2}, 3000, 3, []Expectation{{750, 144}, {1500, 24}, {3000, 33}}},
+		{Settings{Restarts: 2}, 3000, 3, []Expectation{{750, 96}, {1500, 21}, {3000, 15}}},
 	} {
 		if got := Expected(c.s, c.rows, c.free); !slices.Equal(got, c.want) {
 			t.Errorf("%+v, %d rows: %v, want %v", c.s, c.rows, got, c.want)

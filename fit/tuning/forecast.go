@@ -75,9 +75,9 @@ func (j *Job) Forecast(b device.Backend, stages []hyperopt.Expectation) Part {
 	part, w, all := Part{Kernel: j.KernelText()}, j.workload(), j.GradientTime(b).Seconds()
 	for _, s := range stages {
 		one := all * float64(s.Rows) / float64(max(1, j.N()))
-		if b := j.backend(b); b.Capabilities().Method == device.DenseName {
-			w.N = s.Rows
-			one = device.GradientTime(b, w).Seconds()
+		w.N = s.Rows
+		if on := device.Suiting(b, w); j.Experts == nil && on.Capabilities().Method == device.DenseName {
+			one = device.GradientTime(on, w).Seconds()
 		}
 		part.Values, part.Rows = part.Values+s.Values, max(part.Rows, s.Rows)
 		part.Seconds += valueShare * float64(s.Values) * one

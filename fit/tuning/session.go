@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,8 +32,9 @@ type Placement struct {
 	from device.Backend
 	// owned is a fallback backend that the session opened itself.
 	owned device.Backend
-	// gauge counts the operations, and under is the latest progress of the evaluation under way.
+	// gauge counts the operations, plan has those of a value, and under is the latest progress of the evaluation under way.
 	gauge    func(flops float64)
+	plan     func() device.Plan
 	under    device.Progress
 	asked    int // values requested, for messages
 	Warnings []string
@@ -99,9 +101,9 @@ func (s *Placement) on(ctx context.Context, b device.Backend) error {
 		return err
 	}
 	s.Workspace, s.Objective, s.Info, s.Checked, s.checkedResidual = ws, obj, b.Info(), false, nil
+	s.plan = sync.OnceValue(func() device.Plan { return b.Plan(j.workload()) })
 	s.gauge = j.Meter.Gauge(func() float64 {
-		w := j.workload()
-		return cmp.Or(device.GradientTime(b, w).Seconds(), unknownTime) / max(1, b.Plan(w).FlopsGradient)
+		return cmp.Or(device.GradientTime(b, j.workload()).Seconds(), unknownTime) / max(1, s.plan().FlopsGradient)
 	})
 	s.Listen(j.Events.OnProgress)
 	return nil
@@ -114,16 +116,29 @@ func (s *Placement) Listen(f func(device.Progress)) {
 		return
 	}
 	s.Workspace.OnProgress(func(p device.Progress) {
-		more := p.Done
-		if p.Stage == s.under.Stage && p.Done >= s.under.Done {
-			more -= s.under.Done
-		}
+		s.gauge(worked(s.under, p, s.plan()))
 		s.under = p
-		s.gauge(more)
 		if f != nil {
 			f(p)
 		}
 	})
+}
+
+// worked returns the operations of an evaluation since the progress before, by the plan: methods also count other things, or only
+// large operations.
+func worked(before, now device.Progress, plan device.Plan) float64 {
+	more := now.Done
+	if now.Stage == before.Stage && now.Done >= before.Done {
+		more -= before.Done
+	}
+	planned := 0.0
+	switch now.Stage {
+	case "factor":
+		planned = plan.FlopsValue
+	case "gradient":
+		planned = plan.FlopsGradient - plan.FlopsValue
+	}
+	return more * max(1, planned/max(1, now.Total))
 }
 
 // Close implements [hyperopt.Session]. It may be called twice.
