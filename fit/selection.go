@@ -53,7 +53,7 @@ type SelectOptions struct {
 	// MaxTerms limits the leaves of a grown kernel, Budget the kernels that a search fits; 0
 	// means the default.
 	MaxTerms, Budget int
-	// CrossValidation applies to all kernels alike. Its OnFold is not called.
+	// CrossValidation applies to all kernels alike.
 	CrossValidation problem.CrossValidation
 	// OnCandidate, if not nil, is called before each kernel with its number from 0, the number
 	// of kernels known so far, and its text.
@@ -75,7 +75,6 @@ func (s SelectOptions) withDefaults() (SelectOptions, error) {
 		return s, problem.OptionErrorf("budget", strconv.Itoa(s.Budget), "must not be negative")
 	}
 	s.MaxTerms, s.Budget = cmp.Or(s.MaxTerms, DefaultMaxTerms), cmp.Or(s.Budget, DefaultBudget)
-	s.CrossValidation.OnFold = nil
 	return s, nil
 }
 

@@ -1,15 +1,20 @@
-"""Follows the progress of 30 fits of different kinds, as a callback of pygpfit hears it.
+"""Follows the progress of 30 fits of different kinds, of comparisons, and of a fit and a batch that go on after a kill, as a callback
+of pygpfit hears it.
 
     PYGPFIT_PROGRAM=gpfit PYTHONPATH=python/src python benchmarks/python/progress.py
 
-For each fit the output says whether the share of the work never falls, whether it ends at 100 %, whether the last best value
+For each the output says whether the share of the work never falls, whether it ends at 100 %, whether the last best value
 is the NLML of the result, after how much of the share half of the time has passed, and the seconds. The last line counts
-the fits that pass all three. The exit code is 1 unless all do.
+those that pass all three. The exit code is 1 unless all do.
 """
 
+import functools
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -49,25 +54,81 @@ FITS = {
 }
 
 
+SELECTIONS = {"kernels": {"kernels": ["rbf", "matern32", "rbf + linear"]}, "auto": {}, "greedy": {"kernels": ["rbf", "linear"], "greedy": True, "budget": 5}}
+
+
+def fitted(table, options, hear):
+    """Fit and return the NLML."""
+    return pygpfit.fit(table, target="y", callback=hear, **options).inspect()["fit"]["report"]["objective"]
+
+
+def selected(options, hear):
+    """Compare kernels and return the NLML of the best."""
+    return pygpfit.select(some, target="y", callback=hear, **options).report["report"]["objective"]
+
+
+def killed(seconds, *words):
+    """Kill a command after some time."""
+    process = subprocess.Popen([pygpfit.find_program(), *map(str, words), "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(seconds)
+    process.kill()
+    process.wait()
+
+
+def fit_again(folder, hear):
+    """Go on from the checkpoint of a fit that was killed."""
+    np.savez(folder / "large.npz", **large)
+    options = {"kernel": "matern52", "std_errors": True, "checkpoint": folder / "point"}
+    killed(0.4, "fit", folder / "large.npz", "--target=y", "--kernel=matern52", "--std-errors", f"--checkpoint={folder / 'point'}", f"--out={folder / 'm'}")
+    return fitted(folder / "large.npz", options, hear)
+
+
+def jobs(folder):
+    """Write a spec of 12 jobs and return its path."""
+    np.savez(folder / "many.npz", **many)
+    spec = folder / "spec.yaml"
+    spec.write_text("data: [{path: many.npz}]\ndefaults: {target: y}\nkernels: [rbf, matern12, matern32, matern52]\nseeds: [1, 2, 3]\n", encoding="utf-8")
+    return spec
+
+
+def batch(folder, hear):
+    """Run the jobs."""
+    pygpfit.batch(jobs(folder), folder / "run", callback=hear)
+
+
+def batch_again(folder, hear):
+    """Go on with a batch that was killed."""
+    killed(1, "batch", jobs(folder), f"--out={folder / 'run'}")
+    pygpfit.Run(folder / "run").resume(callback=hear)
+
+
 def main():
     passed = 0
-    for name, (table, options) in FITS.items():
-        seen, began = [], time.perf_counter()
+    with tempfile.TemporaryDirectory() as home:
+        runs = {name: functools.partial(fitted, *fit) for name, fit in FITS.items()}
+        runs |= {f"select, {name}": functools.partial(selected, options) for name, options in SELECTIONS.items()}
+        for run in (fit_again, batch, batch_again):
+            folder = Path(home) / run.__name__
+            folder.mkdir()
+            runs[run.__name__.replace("_", " ")] = functools.partial(run, folder)
+        for name, run in runs.items():
+            passed += followed(name, run)
+    print(f"{passed} of {len(runs)}")
+    return passed < len(runs)
 
-        def hear(status):
-            seen.append((time.perf_counter() - began, status))
 
-        model = pygpfit.fit(table, target="y", callback=hear, **options)
-        seconds = time.perf_counter() - began
-        shares = [status["done"] / status["total"] if status.get("total") else 0.0 for _, status in seen if "done" in status or not status.get("total")]
-        rises = all(a <= b for a, b in zip(shares, shares[1:]))
-        ends = bool(shares) and shares[-1] == 1
-        best = ends and seen[-1][1].get("best") == model.inspect()["fit"]["report"]["objective"]
-        half = next((s for (at, _), s in zip(seen, shares) if at >= seconds / 2), 1.0)
-        passed += rises and ends and best
-        print(f"{name:24s} {len(seen):4d} reports  rises {rises!s:5s} ends {ends!s:5s} best {best!s:5s} half-time at {half:4.0%} of {seconds:6.2f} s")
-    print(f"{passed} of {len(FITS)}")
-    return passed < len(FITS)
+def followed(name, run):
+    """Run with a callback, print what it heard, and say whether all is right."""
+    seen, began = [], time.perf_counter()
+    value = run(lambda status: seen.append((time.perf_counter() - began, status)))
+    seconds = time.perf_counter() - began
+    shares = [status["done"] / status["total"] if status.get("total") else 0.0 for _, status in seen]
+    rises = all(a <= b for a, b in zip(shares, shares[1:]))
+    ends = bool(shares) and shares[-1] == 1
+    best = ends and (value is None or seen[-1][1].get("best") == value)
+    half = next((s for (at, _), s in zip(seen, shares) if at >= seconds / 2), 1.0)
+    print(f"{name:24s} {len(seen):4d} reports  rises {rises!s:5s} ends {ends!s:5s} best {best!s:5s} half-time at {half:4.0%} of {seconds:6.2f} s")
+    return rises and ends and best
 
 
 if __name__ == "__main__":

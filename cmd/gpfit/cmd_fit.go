@@ -105,7 +105,7 @@ func runFit(c *cli.Command) error {
 		return withCommand(c, path, err)
 	}
 	defer job.Close()
-	c.Msg.Within(0, cli.BeforeFolds(c.CrossValidate, c.CrossValidation), "")
+	c.Within(0, 1, "")
 	outcome, err := fit.Tune(c.Ctx, job.Job, job.Backends...)
 	if outcome == nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"gpfit/cmd/gpfit/internal/cli"
@@ -9,15 +10,23 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
 	"gpfit/fit/problem"
+	"gpfit/hyperopt"
 )
 
 func runSelect(c *cli.Command) error {
-	settings, path := c.Select, c.Args[0]
+	settings, path, events := c.Select, c.Args[0], c.Events()
+	c.CrossValidate = true // each kernel has folds
+	c.Within(0, 1, "")
+	settings.OnCandidate = func(index, known int, text string) {
+		c.Within(float64(index)/float64(known), float64(index+1)/float64(known), fmt.Sprintf("kernel %d of %d: %s", index+1, known, text))
+	}
+	if settings.Greedy { // nobody knows how many kernels follow
+		events.OnFit = nil
+		settings.OnCandidate = func(index, known int, text string) { c.Msg.Step("kernel %d of %d: %s", index+1, known, text) }
+	}
 	settings.CrossValidation = c.CrossValidation
 	settings.CrossValidation.Seed = c.Data.Seed
-	settings.OnCandidate = func(index, known int, text string) { c.Msg.Step("kernel %d of %d: %s", index+1, known, text) }
-	events := c.Events()
-	events.OnFit = nil // the steps of one fit say little
+	settings.CrossValidation.OnFold = func(k, folds int) { c.CrossValidation.OnFold(k, folds) }
 	if err := c.CheckOutputs(c.Inputs(path)); err != nil {
 		return err
 	}
@@ -33,13 +42,16 @@ func runSelect(c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	c.CrossValidate = true // each kernel has folds
 	opened, err := c.OpenFor(job, len(settings.Kernels), false)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
 	result, err := fit.Select(c.Ctx, data, c.Fit, events, settings, opened.Backends...)
+	if result != nil && err == nil {
+		c.Msg.Within(0, 1, "")
+		c.Msg.Fit(hyperopt.FitProgress{Share: 1, Best: result.Report.Objective})
+	}
 	c.Msg.Clear()
 	if result == nil {
 		return err

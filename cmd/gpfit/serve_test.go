@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/serve"
+	"gpfit/fit"
 	"gpfit/internal/testcheck"
 )
 
@@ -67,8 +69,9 @@ func (c *client) receive(message any) {
 type answer struct {
 	serve.Response
 	Progress *struct {
-		Text string
-		Best *float64
+		Text        string
+		Done, Total float64
+		Best        *float64
 	}
 }
 
@@ -223,6 +226,31 @@ func TestServeCancel(t *testing.T) {
 		t.Errorf("exit codes %v", codes)
 	}
 	testcheck.Get(os.Stat(model))(t)
+}
+
+// TestServeSelect follows a comparison of kernels: the share of the work never falls, and ends at all of it with the value of the best kernel.
+func TestServeSelect(t *testing.T) {
+	c := newClient(t)
+	for _, options := range [][]string{{"--kernels=rbf", "--kernels=matern32"}, {}, {"--kernels=rbf", "--kernels=linear", "--greedy", "--budget=3"}} {
+		c.start(true, slices.Concat([]string{"select", "../../examples/co2.csv", "--subsample=150", "--json"}, options)...)
+		var last, a answer
+		for shares := 0.0; ; last = a {
+			a = answer{}
+			if c.receive(&a); a.Progress == nil {
+				break
+			}
+			if share := a.Progress.Done / max(1, a.Progress.Total); share < shares {
+				t.Errorf("%v: %+v after the share %v", options, a.Progress, shares)
+			} else {
+				shares = share
+			}
+		}
+		var found fit.Selection
+		testcheck.Do(t, json.Unmarshal([]byte(a.Stdout), &found))
+		if p := last.Progress; p == nil || p.Done != 100 || p.Total != 100 || *p.Best != found.Report.Objective {
+			t.Errorf("%v: %+v at the end with the value %v", options, p, found.Report.Objective)
+		}
+	}
 }
 
 // TestServeEnd closes the requests while a command runs: the server interrupts it and ends.

@@ -250,15 +250,20 @@ func (c *Command) Warned(warnings []string, printed int, devices string) []strin
 	return warnings
 }
 
-// BeforeFolds returns about what share of the work of a fit with cross-validation, if there is one, the fit itself is.
-func BeforeFolds(validate bool, cv problem.CrossValidation) float64 {
+// Within makes the fit that follows, with its cross-validation if there is one, the part of the work from one share to another. what
+// names it, "" if it is all.
+func (c *Command) Within(from, to float64, what string) {
+	begun, cv := to, &c.CrossValidation // about where the folds begin
 	switch {
-	case !validate:
-		return 1
-	case cv.Refit:
-		return 1 / float64(1+cmp.Or(cv.Folds, problem.DefaultFolds))
+	case c.CrossValidate && cv.Refit:
+		begun = from + (to-from)/float64(1+cmp.Or(cv.Folds, problem.DefaultFolds))
+	case c.CrossValidate:
+		begun = from + 0.9*(to-from)
 	}
-	return 0.9
+	c.Msg.Within(from, begun, what)
+	cv.OnFold = func(k, folds int) {
+		c.Msg.Part(begun+(to-begun)*float64(k)/float64(folds), fmt.Sprintf("fold %d of %d", k+1, folds))
+	}
 }
 
 // CrossValidated adds the scores that --scores cv requests to a report.
@@ -266,12 +271,7 @@ func (c *Command) CrossValidated(job *OpenJob, r *summary.Report) error {
 	if !c.CrossValidate {
 		return nil
 	}
-	cv := c.CrossValidation
-	cv.OnFold = func(k, folds int) {
-		begun := BeforeFolds(true, cv)
-		c.Msg.Part(begun+(1-begun)*float64(k)/float64(folds), fmt.Sprintf("fold %d of %d", k+1, folds))
-	}
-	scores, err := fit.CrossValidate(c.Ctx, job.Job, job.Backends[0], r.Parameters, cv, job.Backends[1:]...)
+	scores, err := fit.CrossValidate(c.Ctx, job.Job, job.Backends[0], r.Parameters, c.CrossValidation, job.Backends[1:]...)
 	if r.Scores.CrossValidation = scores; scores != nil {
 		r.Warnings = append(r.Warnings, scores.Warnings...)
 		r.Judge()

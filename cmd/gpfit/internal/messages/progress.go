@@ -68,7 +68,9 @@ func (m *Writer) Share(always bool, done, all int, left time.Duration, text stri
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.status, m.fit, m.done, m.all, m.left = text, nil, done, all, left
+	m.ends = done == all
 	m.draw(text, always)
+	m.ends = false
 }
 
 // before returns a text before a separator, "" if it is empty.
@@ -83,7 +85,9 @@ func before(text, separator string) string {
 func (m *Writer) Within(from, to float64, what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.from, m.to, m.what = from, to, what
+	if m.from, m.to, m.what = from, to, what; m.fit != nil {
+		m.fit.also = ""
+	}
 }
 
 // Fit shows how far a fit is, and its end to a listener in any case.
@@ -93,7 +97,7 @@ func (m *Writer) Fit(p hyperopt.FitProgress) {
 	if m.fit == nil {
 		m.fit = &fitting{}
 	}
-	p.Share = m.from + (m.to-m.from)*p.Share
+	p.Share = max(m.fit.Share, m.from+(m.to-m.from)*p.Share)
 	if p.Left > 0 && m.to-m.from < 1 {
 		p.Left = time.Duration(float64(time.Since(m.began)) * (1 - p.Share) / p.Share)
 	}
