@@ -26,7 +26,6 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/modelcache"
 	"gpfit/cmd/gpfit/internal/parentwatch"
 	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/cmd/gpfit/internal/serve"
@@ -44,6 +43,7 @@ func main() {
 		}
 	}
 	ignoreFileLimit()
+	hostmem.Ballast()
 	ctx, stop := signal.NotifyContext(context.Background(), signals()...)
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, func() {
@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		out.File, stdout = f, out
 	}
 	only := "" // all
-	if modelcache.Of(ctx) != nil && len(args) > 0 && actions[args[0]] != nil {
+	if len(args) > 0 && actions[args[0]] != nil {
 		only = args[0] // to define the others takes longer than a short command
 	}
 	root := newRoot(only, stdin, stdout, stderr)

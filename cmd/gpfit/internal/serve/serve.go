@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -19,10 +18,6 @@ import (
 	"gpfit/internal/hostmem"
 )
 
-// ballast keeps the collector from running all the time while the heap is small. Nobody touches it, so
-// that it takes no memory.
-const ballast = 64 << 20
-
 // Commands runs a command line and returns its exit code.
 type Commands func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int
 
@@ -30,8 +25,6 @@ type Commands func(ctx context.Context, args []string, stdin io.Reader, stdout, 
 // It then interrupts the commands that run and waits for them. The error says what is wrong with a
 // message or with out.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, version string, run Commands) error {
-	heap := make([]byte, ballast)
-	defer runtime.KeepAlive(heap)
 	s := &server{run: run, out: &answers{to: out}, running: map[uint64]context.CancelFunc{}, store: modelcache.NewStore()}
 	defer s.store.Close()
 	if err := s.out.send(Hello{Protocol, version}); err != nil {
