@@ -93,7 +93,7 @@ func (j JobSpec) Values() (option.Values, error) {
 	if bad != nil {
 		return v, bad.err
 	}
-	known.Assign(&v, given)
+	known().Assign(&v, given)
 	v.Fit.Kernel, v.Fit.Settings.Seed, v.Data.Seed, v.Fit.FoldSeed = j.Expression, j.Seed, j.Seed, j.Seed
 	return v, nil
 }
@@ -150,17 +150,17 @@ func (s *Batch) Expand(dir string, extra Options, formats ...table.Format) ([]Jo
 					}
 					j.Options = s.merged(d, k, j, extra)
 					if j.Options.Folds != nil && (j.Options.Objective == nil || !problem.Criterion(*j.Options.Objective).LeavesFoldsOut()) {
-						return nil, s.errorAt(s.statedAt(j, known.Find("folds", option.Spec)), nil, "%s: folds needs the objective cv or cv-rmse; the splits of a batch replace other cross-validation", j.ID)
+						return nil, s.errorAt(s.statedAt(j, known().Find("folds", option.Spec)), nil, "%s: folds needs the objective cv or cv-rmse; the splits of a batch replace other cross-validation", j.ID)
 					}
 					if d.Each != "" {
 						if n := j.Options.Subsample; n != nil && *n > 0 {
-							return nil, s.errorAt(s.statedAt(j, known.Find("subsample", option.Spec)), nil, "%s: subsample draws rows of the whole table, and each value of %s has a fit of its own: leave one of them out", j.ID, d.Each)
+							return nil, s.errorAt(s.statedAt(j, known().Find("subsample", option.Spec)), nil, "%s: subsample draws rows of the whole table, and each value of %s has a fit of its own: leave one of them out", j.ID, d.Each)
 						}
 						if j.Options.Target != nil && *j.Options.Target == d.Each {
-							return nil, s.errorAt(s.statedAt(j, known.Find("target", option.Spec)), nil, "%s: the column %s divides the rows, and is no target", j.ID, d.Each)
+							return nil, s.errorAt(s.statedAt(j, known().Find("target", option.Spec)), nil, "%s: the column %s divides the rows, and is no target", j.ID, d.Each)
 						}
 						if slices.Contains(j.Options.Features, d.Each) {
-							return nil, s.errorAt(s.statedAt(j, known.Find("features", option.Spec)), nil, "%s: the column %s divides the rows, and is no input", j.ID, d.Each)
+							return nil, s.errorAt(s.statedAt(j, known().Find("features", option.Spec)), nil, "%s: the column %s divides the rows, and is no input", j.ID, d.Each)
 						}
 						j.Each = &Each{Column: string(d.Each)}
 					}
@@ -226,7 +226,7 @@ func (o *Options) merge(other Options) {
 
 // statedAt returns the place where the spec states an option of a job, or "" if the spec does not.
 func (s *Batch) statedAt(j JobSpec, o *option.Option) string {
-	i := slices.IndexFunc(known, func(k option.Option) bool { return k.Name == o.Name })
+	i := slices.IndexFunc(known(), func(k option.Option) bool { return k.Name == o.Name })
 	states := func(from Options) bool { return !reflect.ValueOf(from).Field(i).IsNil() }
 	for k := len(s.Overrides) - 1; k >= 0; k-- {
 		if v := s.Overrides[k]; j.matches(v.Match) && states(v.Options) {

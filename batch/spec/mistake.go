@@ -30,7 +30,7 @@ func (s *Batch) Mistake(j JobSpec, cause error) error {
 	case isData && data.Selected != "":
 		at = s.placeOfColumn(j, data.Selected)
 	case isOption && opt.Option != "":
-		if o := known.Find(opt.Option, option.Spec); o != nil {
+		if o := known().Find(opt.Option, option.Spec); o != nil {
 			at, msg = s.statedAt(j, o), strings.TrimSpace(o.Key()+" "+opt.Value)+": "+opt.Msg
 		}
 	case isText || isKernel:
@@ -45,11 +45,11 @@ func (s *Batch) Mistake(j JobSpec, cause error) error {
 // placeOfColumn returns the place of the option that names a column, or "".
 func (s *Batch) placeOfColumn(j JobSpec, column string) string {
 	fields := reflect.ValueOf(j.Options)
-	for i := range known {
-		if field := fields.Field(i); known[i].Kind.Columns && !field.IsNil() {
+	for i, o := range known() {
+		if field := fields.Field(i); o.Kind.Columns && !field.IsNil() {
 			for _, item := range itemsOf(field) {
 				if item.Value == column {
-					if at := s.statedAt(j, &known[i]); at != "" {
+					if at := s.statedAt(j, &o); at != "" {
 						return at + item.place
 					}
 				}

@@ -14,15 +14,15 @@ import (
 )
 
 // known are the options that a spec takes, in the order of the fields of Options.
-var known = option.All().For(option.Spec)
+var known = sync.OnceValue(func() option.Entries { return option.All().For(option.Spec) })
 
 // Stating returns options with the given values, which have the names of their options
 // and the types of their kinds. It is for options of one value.
 func Stating(given map[string]any) Options {
 	var o Options
 	fields := reflect.ValueOf(&o).Elem()
-	for i := range known {
-		if value, ok := given[known[i].Name]; ok {
+	for i, o := range known() {
+		if value, ok := given[o.Name]; ok {
 			field := fields.Field(i)
 			field.Set(reflect.New(field.Type().Elem()))
 			field.Elem().Set(reflect.ValueOf(value).Convert(field.Type().Elem()))
@@ -34,8 +34,8 @@ func Stating(given map[string]any) Options {
 // defaults returns the defaults that a resolved spec states.
 var defaults = sync.OnceValue(func() Options {
 	given := map[string]any{}
-	for name, value := range known.Defaults() {
-		if known.Find(name, option.Spec).Stated {
+	for name, value := range known().Defaults() {
+		if known().Find(name, option.Spec).Stated {
 			given[name] = value
 		}
 	}
@@ -78,8 +78,8 @@ type badItem struct {
 func (o Options) read() (map[string]any, *badItem) {
 	given := map[string]any{}
 	fields := reflect.ValueOf(o)
-	for i := range known {
-		opt, field := &known[i], fields.Field(i)
+	for i := range known() {
+		opt, field := &known()[i], fields.Field(i)
 		if field.IsNil() {
 			continue
 		}

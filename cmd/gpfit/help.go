@@ -4,6 +4,7 @@ import (
 	"embed"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/spf13/cobra"
@@ -19,19 +20,16 @@ import (
 //go:embed help
 var helpFiles embed.FS
 
-// helpTexts are the texts of the commands as templates, which get the list of exit codes. A text
-// has the usage, the command in one line, perhaps the options that the short help shows, and, after
-// blank lines, a description and examples.
-var helpTexts = template.Must(template.ParseFS(helpFiles, "help/*.txt"))
-
-// define returns the definition of a command, such as "kernel check", with its texts.
+// define returns the definition of a command, such as "kernel check", with its texts, a template which gets the list of exit codes: the
+// usage, the command in one line, perhaps the options that the short help shows, and, after blank lines, a description and examples.
 func define(name string) *cobra.Command {
 	var b strings.Builder
-	if err := helpTexts.ExecuteTemplate(&b, strings.ReplaceAll(name, " ", "-")+".txt", exit.Summary()); err != nil {
+	text := template.Must(template.ParseFS(helpFiles, "help/"+strings.ReplaceAll(name, " ", "-")+".txt", "help/formulas.txt"))
+	if err := text.Execute(&b, exit.Summary()); err != nil {
 		panic(err) // every command has a text
 	}
-	text, examples, _ := strings.Cut(strings.TrimSuffix(b.String(), "\n"), "\n\nExamples:\n")
-	head, description, _ := strings.Cut(text, "\n\n")
+	about, examples, _ := strings.Cut(strings.TrimSuffix(b.String(), "\n"), "\n\nExamples:\n")
+	head, description, _ := strings.Cut(about, "\n\n")
 	head, common, _ := strings.Cut(head, "\nCommon options: ")
 	usage, line, _ := strings.Cut(head, "\n")
 	return &cobra.Command{Use: usage, Short: line, Long: description, Example: examples, GroupID: groupOf(name), Annotations: map[string]string{flags.Common: common}}
@@ -67,15 +65,17 @@ func groupOf(name string) string {
 var viewFiles embed.FS
 
 // views are the texts of results as templates.
-var views = template.Must(template.New("").Funcs(template.FuncMap{
-	"bytes": device.FormatBytes, "part": func(p tuning.Part) string { return shortly(p.Time()) }, "join": strings.Join, "minus": func(v float64) float64 { return -v },
-	"number": func(v *float64) float64 { return *v }, "optional": textform.Optional[float64],
-}).ParseFS(viewFiles, "views/*.txt"))
+var views = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"bytes": device.FormatBytes, "part": func(p tuning.Part) string { return shortly(p.Time()) }, "join": strings.Join, "minus": func(v float64) float64 { return -v },
+		"number": func(v *float64) float64 { return *v }, "optional": textform.Optional[float64],
+	}).ParseFS(viewFiles, "views/*.txt"))
+})
 
 // view returns a result as text for people.
 func view(name string, result any) string {
 	var b strings.Builder
-	if err := views.ExecuteTemplate(&b, name+".txt", result); err != nil {
+	if err := views().ExecuteTemplate(&b, name+".txt", result); err != nil {
 		panic(err) // the tests show every view
 	}
 	return b.String()

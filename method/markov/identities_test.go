@@ -7,7 +7,7 @@ import (
 
 // TestStationary checks FΠ + ΠFᵀ + q·eeᵀ = 0 and the known constants for every order.
 func TestStationary(t *testing.T) {
-	for p, m := range materns {
+	for p, m := range materns() {
 		s := m.size
 		left := product(m.drift, m.stationary, s)
 		for i := range s {
@@ -27,7 +27,7 @@ func TestStationary(t *testing.T) {
 // TestTransitions checks A(τ+υ) = A(υ)A(τ) and Q(τ+υ) = A(υ)Q(τ)A(υ)ᵀ + Q(υ) on both sides of the
 // series' end, and derivatives by central differences.
 func TestTransitions(t *testing.T) {
-	for p, m := range materns {
+	for p, m := range materns() {
 		s := m.size
 		at := func(tau float64) (a, q []float64) {
 			a, q = make([]float64, s*s), make([]float64, s*s)

@@ -1,6 +1,9 @@
 package markov
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // maternStates are the constants of the Matérn process of order p + ½ with unit variance, in the
 // states f, f′/λ, …, f⁽ᵖ⁾/λᵖ and the time τ = λ·t, λ = √(2p+1)/ℓ. Its characteristic polynomial is
@@ -19,12 +22,12 @@ type maternStates struct {
 }
 
 // materns holds the constants by order.
-var materns = func() (all [maxOrder + 1]*maternStates) {
+var materns = sync.OnceValue(func() (all [maxOrder + 1]*maternStates) {
 	for p := range all {
 		all[p] = newMatern(p)
 	}
 	return all
-}()
+})
 
 func factorial(n int) float64 {
 	out := 1.0

@@ -95,7 +95,7 @@ func (l factorStates) stationary() []float64 {
 	if l.cosine {
 		return []float64{1, 0, 0, 1}
 	}
-	return materns[l.order].stationary
+	return materns()[l.order].stationary
 }
 
 // transition returns how the states change over a gap, with the parts that are wanted. The result holds
@@ -252,7 +252,7 @@ func (l factorStates) transition(a, q, da, dq []float64, gap float64, theta []fl
 		}
 		return
 	}
-	m := materns[l.order]
+	m := materns()[l.order]
 	tau := lambda(l.order) * gap / theta[l.param] // 0 for equal times, whatever θ
 	decay := decayOf(tau)
 	m.turn(a, tau, decay)

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"gpfit/fit/fields"
 	"gpfit/show/plotting"
@@ -28,12 +29,14 @@ var (
 	//go:embed page.js
 	script string
 
-	parsed = template.Must(template.New("page").Funcs(template.FuncMap{
-		"style": func() template.CSS { return template.CSS(style) },
-		// The section of characters keeps the page XML, too.
-		"script": func() template.JS { return template.JS("//<![CDATA[\n" + script + "//]]>") },
-		"anchor": anchor, "barWidth": barWidth,
-	}).Parse(layout))
+	parsed = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("page").Funcs(template.FuncMap{
+			"style": func() template.CSS { return template.CSS(style) },
+			// The section of characters keeps the page XML, too.
+			"script": func() template.JS { return template.JS("//<![CDATA[\n" + script + "//]]>") },
+			"anchor": anchor, "barWidth": barWidth,
+		}).Parse(layout))
+	})
 )
 
 // pictureWidth is the width of pictures in centimetres. On a telephone of 390 pixels, text
@@ -113,7 +116,7 @@ func (p *Page) Write(w io.Writer) error {
 		shown.Sections = append(shown.Sections, s)
 	}
 	buffered := bufio.NewWriterSize(w, 1<<16)
-	if err := parsed.Execute(buffered, &shown); err != nil {
+	if err := parsed().Execute(buffered, &shown); err != nil {
 		return err
 	}
 	return buffered.Flush()

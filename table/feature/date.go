@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gpfit/internal/textform"
@@ -108,15 +109,15 @@ func (o DateOrder) Reads(text string) bool {
 	return err == nil
 }
 
-// orders are the layouts of dates by their order, which some forms need.
-var orders = map[DateOrder][]string{
-	"":         layouts,
-	DayFirst:   slices.Concat(layouts, withTimes([]string{"2/1/2006", "2-1-2006", "2/1/06", "2-1-06", "2.1.06"})),
-	MonthFirst: slices.Concat(layouts, withTimes([]string{"1/2/2006", "1-2-2006", "1/2/06", "1-2-06", "1.2.06"})),
-}
-
-// layouts are the forms of dates that need no order, in the language of package time.
-var layouts = slices.Concat([]string{"2006-01", "20060102", "20060102T150405", "20060102T150405Z0700"}, withTimes(days))
+// orders are the layouts of dates, in the language of package time, by their order, which some forms need.
+var orders = sync.OnceValue(func() map[DateOrder][]string {
+	layouts := slices.Concat([]string{"2006-01", "20060102", "20060102T150405", "20060102T150405Z0700"}, withTimes(days)) // need no order
+	return map[DateOrder][]string{
+		"":         layouts,
+		DayFirst:   slices.Concat(layouts, withTimes([]string{"2/1/2006", "2-1-2006", "2/1/06", "2-1-06", "2.1.06"})),
+		MonthFirst: slices.Concat(layouts, withTimes([]string{"1/2/2006", "1-2-2006", "1/2/06", "1-2-06", "1.2.06"})),
+	}
+})
 
 // withTimes returns forms of dates, alone and with each form of a time of day and of its zone.
 func withTimes(days []string) []string {
@@ -159,7 +160,7 @@ func (r *dateReader) parse(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	for _, layout := range orders[r.order] {
+	for _, layout := range orders()[r.order] {
 		if t, err := time.Parse(layout, text); err == nil {
 			r.last = layout
 			return t, nil

@@ -171,7 +171,7 @@ func (c *Coding) check() error {
 		if err := c.Unit.check(); err != nil {
 			return fmt.Errorf("the column %q: %w", c.Name, err)
 		}
-		if orders[c.Order] == nil {
+		if orders()[c.Order] == nil {
 			return fmt.Errorf("the column %q: the order of dates %q is none of dmy and mdy", c.Name, c.Order)
 		}
 		if _, err := ParseDate(c.Origin); err != nil && c.Kind == Date {
