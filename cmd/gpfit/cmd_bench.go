@@ -89,7 +89,7 @@ func benchJobs(c *cli.Command) ([]*tuning.Job, error) {
 
 // openAll opens the devices of the list, each once.
 func openAll(c *cli.Command) (*gpfit.OpenDevices, error) {
-	o, err := c.OpenDevices(device.Workload{}, false)
+	o, err := c.OpenDevices(device.Workload{}, 1)
 	if err != nil {
 		return nil, err
 	}

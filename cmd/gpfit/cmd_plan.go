@@ -63,7 +63,7 @@ func plan(c *cli.Command, opts problem.Options, whole bool) error {
 		return err
 	}
 	c.Msg.Warn(job.Warnings()...)
-	opened, err := c.OpenDevices(device.Workload{}, true)
+	opened, err := c.OpenDevices(device.Workload{}, 0)
 	if err != nil {
 		return err
 	}

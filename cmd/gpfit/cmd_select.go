@@ -22,7 +22,7 @@ func runSelect(c *cli.Command) error {
 	}
 	if settings.Greedy { // nobody knows how many kernels follow
 		events.OnFit = nil
-		settings.OnCandidate = func(index, known int, text string) { c.Msg.Step("kernel %d of %d: %s", index+1, known, text) }
+		settings.OnCandidate = func(index, known int, text string) { c.Msg.Status("kernel %d of %d: %s", index+1, known, text) }
 	}
 	settings.CrossValidation = c.CrossValidation
 	settings.CrossValidation.Seed = c.Data.Seed

@@ -129,7 +129,7 @@ type update struct {
 func (u *update) extend(add gp.Addition) error {
 	w := u.workload
 	w.Factor = w.Factor || u.Output.SaveFactor
-	opened, err := u.OpenDevices(w, true)
+	opened, err := u.OpenDevices(w, 0)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ type Placement struct {
 	from device.Backend
 	// owned is a fallback backend that the session opened itself.
 	owned device.Backend
-	// gauge counts the operations, plan has those of a value, and under is the latest progress of the evaluation under way.
+	// gauge counts operations, and plan has those of a value. under is the latest progress of the evaluation under way.
 	gauge    func(flops float64)
 	plan     func() device.Plan
 	under    device.Progress
@@ -131,14 +131,8 @@ func worked(before, now device.Progress, plan device.Plan) float64 {
 	if now.Stage == before.Stage && now.Done >= before.Done {
 		more -= before.Done
 	}
-	planned := 0.0
-	switch now.Stage {
-	case "factor":
-		planned = plan.FlopsValue
-	case "gradient":
-		planned = plan.FlopsGradient - plan.FlopsValue
-	}
-	return more * max(1, planned/max(1, now.Total))
+	planned := map[string]float64{"factor": plan.FlopsValue, "gradient": plan.FlopsGradient - plan.FlopsValue}
+	return more * max(1, planned[now.Stage]/max(1, now.Total))
 }
 
 // Close implements [hyperopt.Session]. It may be called twice.

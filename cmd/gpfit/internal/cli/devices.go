@@ -28,21 +28,14 @@ func (c *Command) devices() gpfit.Devices {
 	return gpfit.Devices{Name: c.Compute.Device, Method: c.Compute.Method, Fallback: c.Compute.Fallback, Threads: c.Compute.Threads}
 }
 
-// OpenDevices opens the devices of the options, or only the first if one is true, and prints
-// which and why. The job has the workload w, as far as it is known.
-func (c *Command) OpenDevices(w device.Workload, one bool) (*gpfit.OpenDevices, error) {
-	return openDevices(c, w, one, 1)
-}
-
-// openDevices is OpenDevices for work with parts that can run at the same time.
-func openDevices(c *Command, w device.Workload, one bool, parts int) (*gpfit.OpenDevices, error) {
+// OpenDevices opens the devices of the options, and prints which and why, for a job with parts that can run at the same time; for
+// none it opens only the first device. The job has the workload w, as far as it is known.
+func (c *Command) OpenDevices(w device.Workload, parts int) (*gpfit.OpenDevices, error) {
 	if c.Compute.Threads > 0 && c.kept.store == nil { // other commands of the process have a number of their own
 		runtime.GOMAXPROCS(c.Compute.Threads)
 	}
 	devices := c.devices()
-	if !one {
-		devices.Parts = parts
-	}
+	devices.Parts = parts
 	o, err := devices.Open(c.Ctx, w)
 	if err != nil {
 		return nil, err
@@ -65,7 +58,7 @@ func openDevices(c *Command, w device.Workload, one bool, parts int) (*gpfit.Ope
 		}
 		lanes[info.Name] = 0
 	}
-	if one {
+	if parts == 0 {
 		o.KeepFirst()
 	}
 	return o, nil
@@ -94,7 +87,10 @@ func (c *Command) OpenFor(job *tuning.Job, kernels int, one bool) (*gpfit.OpenDe
 	if c.CrossValidate {
 		parts = max(parts, cmp.Or(c.CrossValidation.Folds, problem.DefaultFolds))
 	}
-	o, err := openDevices(c, w, one, parts)
+	if one {
+		parts = 0
+	}
+	o, err := c.OpenDevices(w, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +164,7 @@ func prepared[P io.Closer](c *Command, m *gp.Model, kind string, on func(device.
 	if err != nil {
 		return result, nil, err
 	}
-	devices, err := c.OpenDevices(w, true)
+	devices, err := c.OpenDevices(w, 0)
 	if err != nil {
 		return result, nil, err
 	}

@@ -18,28 +18,16 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Step shows which part of a long command begins.
-func (m *Writer) Step(format string, args ...any) {
-	m.show(m.terminal, fmt.Sprintf(format, args...))
-}
-
-// Status is Step for a state that changes often. In a fit, it says what the fit does besides.
+// Status shows what a long command does. In a fit, it says what the fit does besides.
 func (m *Writer) Status(format string, args ...any) {
 	m.mu.Lock()
 	f := m.fit
 	m.mu.Unlock()
 	if text := fmt.Sprintf(format, args...); f == nil {
-		m.show(false, text)
+		m.Share(false, 0, 0, 0, text)
 	} else {
 		m.Part(f.Share, text)
 	}
-}
-
-func (m *Writer) show(always bool, status string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.status, m.fit, m.done, m.all = status, nil, 0, 0
-	m.draw(status, always)
 }
 
 // Count shows how many of a number of equal parts are done, and about how much time is
@@ -68,7 +56,7 @@ func (m *Writer) Share(always bool, done, all int, left time.Duration, text stri
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.status, m.fit, m.done, m.all, m.left = text, nil, done, all, left
-	m.ends = done == all
+	m.ends = all > 0 && done == all
 	m.draw(text, always)
 	m.ends = false
 }

@@ -97,7 +97,7 @@ func TestProgressOnTerminals(t *testing.T) {
 func TestStandingLine(t *testing.T) {
 	screen, program := openTerminal(t, 80)
 	m := New(program, false)
-	m.Step("fold 1 of 2")
+	m.Count("fold", 0, 2, "")
 	if text := readUntil(t, screen, "[1"); !strings.Contains(text, "] fold 1 of 2\x1b[K\r[1") {
 		t.Errorf("%q", text)
 	}

@@ -71,10 +71,10 @@ func (s *server) accept(ctx context.Context, q *Request) error {
 	defer s.mu.Unlock()
 	cancel, known := s.running[q.ID]
 	switch {
-	case q.Cancel && known:
-		cancel()
-		return nil
-	case q.Cancel: // it has ended
+	case q.Cancel:
+		if known { // it has not ended
+			cancel()
+		}
 		return nil
 	case known:
 		return fmt.Errorf("the request %d is there twice", q.ID)
