@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/fit/summary"
+	"gpfit/internal/each"
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
 )
@@ -51,11 +52,7 @@ func (l losses) influences() []float64 {
 			scale = 1 / (2 * math.Sqrt(m))
 		}
 	}
-	out := make([]float64, len(l.values))
-	for i, v := range l.values {
-		out[i] = (v - m) * scale
-	}
-	return out
+	return each.Of(l.values, func(v float64) float64 { return (v - m) * scale })
 }
 
 // difference compares a method with the best one; nil if a loss is not finite.

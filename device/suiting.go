@@ -1,6 +1,10 @@
 package device
 
-import "slices"
+import (
+	"slices"
+
+	"gpfit/internal/each"
+)
 
 // open is a backend whose method was chosen for one workload. It knows the methods among which to choose for
 // another.
@@ -13,11 +17,7 @@ type open struct {
 
 // undecided returns backends that were chosen among methods for a workload.
 func undecided(chosen []Backend, methods []Method, w Workload) []Backend {
-	out := make([]Backend, len(chosen))
-	for i, b := range chosen {
-		out[i] = open{b, methods, w}
-	}
-	return out
+	return each.Of(chosen, func(b Backend) Backend { return open{b, methods, w} })
 }
 
 // For is the function [For] for this backend. A job that needed a factor still needs it.

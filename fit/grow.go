@@ -10,6 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/internal/each"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
@@ -50,10 +51,7 @@ func Select(ctx context.Context, data problem.Data, opts problem.Options, events
 
 // grow continues from the best kernel as long as one step improves the score.
 func (r *selection) grow(leaves []candidateExpr) error {
-	bases := make([]*kernel.Leaf, len(leaves))
-	for i, l := range leaves {
-		bases[i] = l.expr.(*kernel.Leaf)
-	}
+	bases := each.Of(leaves, func(l candidateExpr) *kernel.Leaf { return l.expr.(*kernel.Leaf) })
 	for number := 1; r.stopped == ""; number++ {
 		if r.best < 0 {
 			return nil

@@ -20,6 +20,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/each"
 )
 
 // draws are the draws of u by chain.
@@ -104,10 +105,7 @@ func (p *posterior) ratios(ctx context.Context, s *tuning.Placement, d *draws) (
 		if err != nil {
 			return 0, err
 		}
-		var q []float64
-		for _, m := range d.modes {
-			q = append(q, math.Log(m.share)-m.nats(u)-m.logVolume)
-		}
+		q := each.Of(d.modes, func(m *mode) float64 { return math.Log(m.share) - m.nats(u) - m.logVolume })
 		logs = append(logs, -f-floats.LogSumExp(q))
 	}
 	return psis.K(logs), nil

@@ -16,6 +16,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
+	"gpfit/internal/each"
 	"gpfit/internal/score"
 )
 
@@ -91,10 +92,7 @@ func (p *posterior) modes(ctx context.Context, s *tuning.Placement, settings des
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *mode) int { return cmp.Compare(b.evidence(), a.evidence()) })
-	var logs []float64
-	for _, m := range found {
-		logs = append(logs, m.evidence())
-	}
+	logs := each.Of(found, func(m *mode) float64 { return m.evidence() })
 	for i, m := range found {
 		m.share = math.Exp(logs[i] - floats.LogSumExp(logs))
 	}

@@ -9,6 +9,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/graph"
+	"gpfit/internal/each"
 	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 )
@@ -110,10 +111,7 @@ func profiled(j *problem.Prepared, o ProfileOptions) ([][]int, error) {
 	if named == nil {
 		return nil, problem.OptionErrorf("along", "", "all parameters are fixed; name those to move: %s", problem.Listed(j.FreeNames()))
 	}
-	sections := make([][]int, len(named))
-	for k, i := range named {
-		sections[k] = []int{i}
-	}
+	sections := each.Of(named, func(i int) []int { return []int{i} })
 	return sections, nil
 }
 
@@ -123,10 +121,7 @@ func profiledPair(j *problem.Prepared, o ProfileOptions, named []int) ([]int, er
 		named = usualPair(j)
 	}
 	if len(named) != 2 {
-		var names []string
-		for _, i := range named {
-			names = append(names, j.Params.Free[i].Name)
-		}
+		names := each.Of(named, func(i int) string { return j.Params.Free[i].Name })
 		if names == nil {
 			names = []string{"none"}
 		}

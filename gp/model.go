@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/internal/each"
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
@@ -321,11 +322,7 @@ func (m *Model) TargetNames() []string {
 	if len(m.Targets) == 0 {
 		return []string{m.TargetName}
 	}
-	names := make([]string, len(m.Targets))
-	for t, part := range m.Targets {
-		names[t] = part.Name
-	}
-	return names
+	return each.Of(m.Targets, func(part Target) string { return part.Name })
 }
 
 // TargetNamed returns the model of only the named target; "" means the only

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/each"
 )
 
 // basins tells which ends of a stage are the same optimum, by values at points between them.
@@ -24,10 +25,7 @@ func (t *tuner) basins(stream string, o Session) basins {
 // returns separately the ends that the race has dropped. from are the candidates from which
 // the descents began.
 func (b basins) distinct(ctx context.Context, r *descent.Result, from []candidate) (out, dropped []candidate, err error) {
-	ends := make([]candidate, len(r.Starts))
-	for k, s := range r.Starts {
-		ends[k] = endOf(s)
-	}
+	ends := each.Of(r.Starts, endOf)
 	for k, s := range r.Starts {
 		into := k
 		for r.Starts[into].Status == descent.StatusMerged {

@@ -8,16 +8,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/each"
 )
 
 // starts returns the first n starts of a sequence: the given one, the suggested ones, and
 // then points that fill the box which these span. The sequence does not depend on n, so
 // more restarts only add starts.
 func starts(params []descent.Parameter, suggested [][]float64, seed uint64, n int) [][]float64 {
-	own := make([]float64, len(params))
-	for i, q := range params {
-		own[i] = q.Z(q.Start)
-	}
+	own := each.Of(params, func(q descent.Parameter) float64 { return q.Z(q.Start) })
 	out := append([][]float64{own}, suggested...)
 	if len(out) >= n {
 		return out[:n:n]

@@ -11,6 +11,7 @@ import (
 
 	"gpfit/hyperopt/descent"
 	"gpfit/hyperopt/journal"
+	"gpfit/internal/each"
 )
 
 // tuner takes the starts of a problem through its stages.
@@ -207,10 +208,7 @@ func (t *tuner) hessianOn(ctx context.Context, worker int, stream string, rows [
 		return nil, none, err
 	}
 	defer o.Close()
-	fixed := make([]bool, len(t.params))
-	for i, p := range t.params {
-		fixed[i] = p.Fixed
-	}
+	fixed := each.Of(t.params, func(p descent.Parameter) bool { return p.Fixed })
 	ev := descent.NewOracle(o, t.journal.Sequence(stream))
 	h, err := descent.Hessian(ctx, ev, z, descent.HessianOptions{Fixed: fixed})
 	return h.Scaled(float64(t.rows) / float64(len(rows))), ev.Counts(), err

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"gpfit/internal/each"
 )
 
 // maxFinite limits the number of features.
@@ -52,10 +54,7 @@ type polynomial map[string]coefficient
 
 // monomialKey and factorsOf convert between sorted atoms and keys.
 func monomialKey(factors []int) string {
-	out := make([]rune, len(factors))
-	for i, a := range factors {
-		out[i] = rune(a + 1)
-	}
+	out := each.Of(factors, func(a int) rune { return rune(a + 1) })
 	return string(out)
 }
 

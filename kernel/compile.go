@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/internal/each"
 	"gpfit/kernel/symbolic"
 )
 
@@ -347,11 +348,7 @@ type Term struct {
 
 // Theta returns the term's elements of the θ of the whole.
 func (t Term) Theta(whole []float64) []float64 {
-	theta := make([]float64, len(t.Params))
-	for i, p := range t.Params {
-		theta[i] = whole[p]
-	}
-	return theta
+	return each.Of(t.Params, func(p int) float64 { return whole[p] })
 }
 
 // Terms compiles e and splits it into the terms of its outermost sum, in order; it also splits

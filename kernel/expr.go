@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 )
 
@@ -85,10 +86,7 @@ func Text(e Expr, columns []string) string {
 		return leaf.text(columns)
 	}
 	parts, sign := split(e)
-	words := make([]string, len(parts))
-	for i, part := range parts {
-		words[i] = bracketed(e, part, columns)
-	}
+	words := each.Of(parts, func(part Expr) string { return bracketed(e, part, columns) })
 	return strings.Join(words, sign)
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 )
 
@@ -137,10 +138,7 @@ func (f *Family) scalesInner() bool {
 
 // parameterNames lists the parameters that accept start values, in order.
 func (f *Family) parameterNames() []string {
-	var names []string
-	for _, q := range f.Parameters {
-		names = append(names, q.Name)
-	}
+	names := each.Of(f.Parameters, func(q Parameter) string { return q.Name })
 	return append(names, signalVariance)
 }
 
@@ -148,11 +146,7 @@ func (f *Family) parameterNames() []string {
 func Families() []string { return familyNames(families) }
 
 func familyNames(of []*Family) []string {
-	names := make([]string, len(of))
-	for i, f := range of {
-		names[i] = f.Name
-	}
-	return names
+	return each.Of(of, func(f *Family) string { return f.Name })
 }
 
 // newFormula makes a family of a formula.

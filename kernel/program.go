@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"gpfit/internal/each"
 	"gpfit/kernel/oplist"
 	"gpfit/kernel/symbolic"
 )
@@ -198,10 +199,7 @@ func Columns(d int) []int {
 // the columns.
 func (p *Program) FeatureName(index int, label func(column int) string) string {
 	f := p.Features[index]
-	columns := make([]string, len(f.Dims))
-	for i, c := range f.Dims {
-		columns[i] = label(c)
-	}
+	columns := each.Of(f.Dims, label)
 	name := kinds[f.Kind].title + " [" + strings.Join(columns, " ") + "]"
 	if q := p.paramAt(f.Param); q != nil {
 		name += " over " + q.Name + strings.Repeat("²", f.Power()-1)

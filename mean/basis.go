@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 	"gpfit/kernel/vec"
@@ -260,11 +261,7 @@ func (b Basis) Evaluate(x *kernel.Points) []float64 {
 
 // Names returns the names of the coefficients.
 func (b Basis) Names() []string {
-	out := make([]string, len(b))
-	for i, f := range b {
-		out[i] = f.Name()
-	}
-	return out
+	return each.Of(b, func(f Function) string { return f.Name() })
 }
 
 // Original returns the q×q matrix T, row-major, that converts the coefficients for scaled inputs,

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 )
 
@@ -83,10 +84,7 @@ func (e Expr) Text(columns []string) string {
 	if len(e) == 0 {
 		return zeroTerm
 	}
-	words := make([]string, len(e))
-	for i, t := range e {
-		words[i] = t.text(columns)
-	}
+	words := each.Of(e, func(t Summand) string { return t.text(columns) })
 	return strings.Join(words, " + ")
 }
 

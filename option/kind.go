@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 )
 
@@ -24,10 +25,7 @@ func commas(text string) ([]Item, error) {
 	if err != nil {
 		return nil, errors.New("is not a comma-separated list")
 	}
-	items := make([]Item, len(fields))
-	for i, field := range fields {
-		items[i] = Item{Value: field, Given: true}
-	}
+	items := each.Of(fields, func(field string) Item { return Item{Value: field, Given: true} })
 	return items, nil
 }
 

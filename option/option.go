@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"gpfit/fit/problem"
+	"gpfit/internal/each"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )
@@ -301,11 +302,7 @@ func OrList[T ~string](list []T) string {
 
 // words returns a list of the library's words as texts.
 func words[T ~string](list ...T) []string {
-	out := make([]string, len(list))
-	for i, w := range list {
-		out[i] = string(w)
-	}
-	return out
+	return each.Of(list, func(w T) string { return string(w) })
 }
 
 // Entries is a list of options.

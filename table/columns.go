@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/internal/each"
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
@@ -334,10 +335,7 @@ func (in *head) noColumn(spec, msg string) *Error {
 func columnList(names []string) string {
 	const most = 20
 	shown := names[:min(most, len(names))]
-	quoted := make([]string, len(shown))
-	for i, name := range shown {
-		quoted[i] = quote(name)
-	}
+	quoted := each.Of(shown, quote)
 	list := strings.Join(quoted, ", ")
 	if more := len(names) - len(shown); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)

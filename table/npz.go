@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"gpfit/internal/each"
 )
 
 // openZip opens an archive of one text, or of NumPy arrays. The table is the only array; or X with y as its last
@@ -156,9 +158,6 @@ func named(in *arrays, last []*array) *arrays {
 
 // describe lists arrays with their shapes, and the errors of unreadable ones.
 func describe(all []*array, unread []string) string {
-	var list []string
-	for _, a := range all {
-		list = append(list, fmt.Sprintf("%s (%d×%d)", quote(a.name), a.rows, a.cols))
-	}
+	list := each.Of(all, func(a *array) string { return fmt.Sprintf("%s (%d×%d)", quote(a.name), a.rows, a.cols) })
 	return strings.Join(append(list, unread...), ", ")
 }

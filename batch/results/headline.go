@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gpfit/fit/summary"
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 )
 
@@ -60,10 +61,7 @@ func bestKernel(rows []Row, m Measure) string {
 		return fmt.Sprintf("All jobs have the kernel %s: there is nothing to compare.", order[0])
 	}
 	if len(order) > 1 {
-		var parts []string
-		for _, k := range order {
-			parts = append(parts, fmt.Sprintf("%s is on %s", k, textform.And(winners[k])))
-		}
+		parts := each.Of(order, func(k string) string { return fmt.Sprintf("%s is on %s", k, textform.And(winners[k])) })
 		return fmt.Sprintf("No kernel is best on %s: by %s, %s.", tables(sets)+remark, m.short(), strings.Join(parts, ", "))
 	}
 	return verdictOn(order[0], tables(sets)+remark, against(rows, m, order[0]), m)

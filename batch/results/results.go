@@ -17,6 +17,7 @@ import (
 	"gpfit/batch/rundir"
 	"gpfit/fit/fields"
 	"gpfit/fit/summary"
+	"gpfit/internal/each"
 	"gpfit/internal/score"
 )
 
@@ -209,10 +210,7 @@ func (row *Row) mostRelevant() string {
 	if json.Unmarshal([]byte(row.Relevance), &columns) != nil {
 		return "" // no fit wrote it
 	}
-	var parts []string
-	for _, c := range columns[:min(most, len(columns))] {
-		parts = append(parts, fmt.Sprintf("%s %.2f", c.Name(), c.Relevance))
-	}
+	parts := each.Of(columns[:min(most, len(columns))], func(c summary.ColumnRelevance) string { return fmt.Sprintf("%s %.2f", c.Name(), c.Relevance) })
 	if len(columns) > most {
 		parts = append(parts, "…")
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/each"
 )
 
 // SplineKind says which functions of a column a [Spline] adds up, and what it penalizes.
@@ -138,10 +140,7 @@ func (m *SplineModel) place(x mat.Matrix, how Spline) {
 			knots = quantiles(values, min(len(values)/4, maxKnots, len(values)-2))
 		}
 		m.Knots = append(m.Knots, knots)
-		at := make([]float64, len(knots))
-		for k, v := range knots {
-			at[k] = (v - m.Scale.Mean[c]) / m.Scale.Scale[c]
-		}
+		at := each.Of(knots, func(v float64) float64 { return (v - m.Scale.Mean[c]) / m.Scale.Scale[c] })
 		m.ScaledKnots = append(m.ScaledKnots, at)
 	}
 }

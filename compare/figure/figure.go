@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gpfit/compare"
+	"gpfit/internal/each"
 	"gpfit/show/plotting"
 )
 
@@ -106,10 +107,7 @@ func Growth(r *compare.Result) (*plotting.Figure, error) {
 	if len(r.Sizes) == 0 {
 		return nil, ErrNothing
 	}
-	var rows []float64
-	for _, g := range r.Sizes {
-		rows = append(rows, float64(g.Train))
-	}
+	rows := each.Of(r.Sizes, func(g compare.Growth) float64 { return float64(g.Train) })
 	score := strings.ToUpper(string(r.RankBy))
 	axis := plotting.Axis{Label: "training rows", Log: true, Ticks: rows}
 	f := &plotting.Figure{

@@ -7,6 +7,7 @@ import (
 
 	"gpfit/fit/columns"
 	"gpfit/fit/fields"
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 )
 
@@ -70,11 +71,7 @@ func (r *Result) Encode(e columns.BlockEncoder) error {
 
 // Along returns the weight of a column for every λ.
 func Along(weights [][]float64, c int) []float64 {
-	out := make([]float64, len(weights))
-	for i, w := range weights {
-		out[i] = w[c]
-	}
-	return out
+	return each.Of(weights, func(w []float64) float64 { return w[c] })
 }
 
 // OrNaN returns numbers, with the NaN of a blank cell where there is none.

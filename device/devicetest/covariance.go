@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/internal/each"
 	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
@@ -261,11 +262,7 @@ func (k covariance) slopes(dst, theta, x, y []float64) {
 }
 
 func complexes(v []float64) []complex128 {
-	z := make([]complex128, len(v))
-	for i, r := range v {
-		z[i] = complex(r, 0)
-	}
-	return z
+	return each.Of(v, func(r float64) complex128 { return complex(r, 0) })
 }
 
 // builder builds covariances. It removes the names in places as it finds their parameters.

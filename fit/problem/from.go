@@ -13,6 +13,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/each"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
@@ -123,10 +124,7 @@ func (o *resolved) fromFit(r fitted) {
 
 // named lists the names that options give values, bounds or priors.
 func (o Options) named() []string {
-	var names []string
-	for _, a := range slices.Concat(o.Set, o.Fix) {
-		names = append(names, a.Name)
-	}
+	names := each.Of(slices.Concat(o.Set, o.Fix), func(a Assignment) string { return a.Name })
 	for _, b := range o.Bounds {
 		names = append(names, b.Name)
 	}

@@ -14,6 +14,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
@@ -407,10 +408,7 @@ type UnfinishedError struct {
 
 // Error returns the error of the fit, with the parameters found on a second line.
 func (e *UnfinishedError) Error() string {
-	values := make([]string, len(e.Parameters))
-	for i, a := range e.Parameters {
-		values[i] = fmt.Sprintf("%s=%.10g", a.Name, a.Value)
-	}
+	values := each.Of(e.Parameters, func(a Assignment) string { return fmt.Sprintf("%s=%.10g", a.Name, a.Value) })
 	return e.Err.Error() + "\n" + e.Found() + "set " + strings.Join(values, ", ")
 }
 

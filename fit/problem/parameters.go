@@ -7,6 +7,7 @@ import (
 
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/each"
 	"gpfit/internal/suggest"
 )
 
@@ -44,16 +45,7 @@ type Parameter struct {
 
 // List returns the free parameters for the optimizer.
 func (p *ParameterList) List() []descent.Parameter {
-	return ofEach(p.Free, func(q *Parameter) descent.Parameter { return q.Parameter })
-}
-
-// ofEach returns f of each parameter.
-func ofEach[T any](all []*Parameter, f func(q *Parameter) T) []T {
-	out := make([]T, len(all))
-	for i, q := range all {
-		out[i] = f(q)
-	}
-	return out
+	return each.Of(p.Free, func(q *Parameter) descent.Parameter { return q.Parameter })
 }
 
 // Changed returns a copy of the list with changed free parameters.
@@ -70,7 +62,7 @@ func (p *ParameterList) Changed(change func(i int, q *Parameter)) *ParameterList
 
 // Start returns the objective's vector at the start values.
 func (p *ParameterList) Start() []float64 {
-	return ofEach(p.Free, func(q *Parameter) float64 { return q.Z(q.Start) })
+	return each.Of(p.Free, func(q *Parameter) float64 { return q.Z(q.Start) })
 }
 
 // NumFree returns the number of parameters that the optimizer varies.
@@ -105,7 +97,7 @@ func (p *ParameterList) At(values map[string]float64) ([]float64, error) {
 
 // Values returns the natural values of all elements at z.
 func (p *ParameterList) Values(z []float64) []float64 {
-	return ofEach(p.All, func(e *Parameter) float64 { return p.Free[e.Index].Natural(z[e.Index]) })
+	return each.Of(p.All, func(e *Parameter) float64 { return p.Free[e.Index].Natural(z[e.Index]) })
 }
 
 // Named returns natural values of the free parameters at z by name.
@@ -157,7 +149,7 @@ func (p *ParameterList) hint(name string, names []string) string {
 	if ok && slices.Contains(names, base) && base != graph.NoiseVariance {
 		return ": " + base + " is one number for all columns, and only ard gives each column its own"
 	}
-	vectors := ofEach(p.All, func(e *Parameter) string { return e.Group })
+	vectors := each.Of(p.All, func(e *Parameter) string { return e.Group })
 	return suggest.DidYouMean(name, slices.Concat(names, vectors))
 }
 
@@ -188,7 +180,7 @@ func (p *ParameterList) hashed() any {
 		descent.Parameter
 		given, textStart, bounded bool
 	}
-	return ofEach(p.Free, func(q *Parameter) parameter {
+	return each.Of(p.Free, func(q *Parameter) parameter {
 		out := parameter{q.Parameter, q.Given, q.TextStart, q.Bounded}
 		out.Name = q.Indexed
 		return out
@@ -197,5 +189,5 @@ func (p *ParameterList) hashed() any {
 
 // IndexedNames returns the indexed names of the free parameters.
 func (p *ParameterList) IndexedNames() []string {
-	return ofEach(p.Free, func(q *Parameter) string { return q.Indexed })
+	return each.Of(p.Free, func(q *Parameter) string { return q.Indexed })
 }

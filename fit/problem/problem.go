@@ -10,6 +10,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/internal/each"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/method/experts"
@@ -151,7 +152,7 @@ func (j *Prepared) Warnings() []string { return slices.Concat(j.Sample.warnings,
 // FreeNames returns the names of the free parameters, fixed ones included, in the
 // order of the objective's vector.
 func (j *Prepared) FreeNames() []string {
-	return ofEach(j.Params.Free, func(q *Parameter) string { return q.Name })
+	return each.Of(j.Params.Free, func(q *Parameter) string { return q.Name })
 }
 
 // WithPrior follows the objective's name if the objective includes the negative log prior.

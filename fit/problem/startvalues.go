@@ -9,6 +9,7 @@ import (
 	"gpfit/fit/internal/spread"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/each"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -128,10 +129,7 @@ func (d defaults) kernel() []Parameter {
 
 // shareVariance scales the parameters with units of the target, term by term.
 func (d defaults) shareVariance(params []Parameter) {
-	theta := make([]float64, len(params))
-	for i, p := range params {
-		theta[i] = p.Start
-	}
+	theta := each.Of(params, func(p Parameter) float64 { return p.Start })
 	all := countSizes(d.model.program)
 	for _, term := range d.model.Terms {
 		factor := d.variance * float64(countSizes(term.Program)) / float64(all)

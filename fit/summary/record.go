@@ -11,6 +11,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/each"
 	"gpfit/table/feature"
 )
 
@@ -141,10 +142,7 @@ func (r *PosteriorReport) WriteDraws(w io.Writer) error {
 	posterior := map[string][][]float64{}
 	for _, name := range r.Names {
 		for _, chain := range r.Values {
-			var values []float64
-			for _, draw := range chain {
-				values = append(values, draw[name])
-			}
+			values := each.Of(chain, func(draw map[string]float64) float64 { return draw[name] })
 			posterior[name] = append(posterior[name], values)
 		}
 	}

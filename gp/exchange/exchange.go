@@ -13,6 +13,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/gp/npy"
+	"gpfit/internal/each"
 	"gpfit/internal/score"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
@@ -339,11 +340,7 @@ func (x *exporter) positions(l *kernel.Leaf) []int {
 	if l.Dims == nil {
 		return kernel.Columns(len(x.labels))
 	}
-	out := make([]int, len(l.Dims))
-	for i, label := range l.Dims {
-		out[i] = slices.Index(x.labels, label)
-	}
-	return out
+	return each.Of(l.Dims, func(label int) int { return slices.Index(x.labels, label) })
 }
 
 // pairOperation computes a value of a pair of points from earlier ones. Op is the name

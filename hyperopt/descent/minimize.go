@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"gpfit/hyperopt/journal"
+	"gpfit/internal/each"
 )
 
 // Minimize minimizes from every start of the problem.
@@ -286,11 +287,7 @@ func (r *run) race(ctx context.Context) []StartResult {
 			}
 		}
 	}
-	results := make([]StartResult, len(field))
-	for k, one := range field {
-		results[k] = one.result
-	}
-	return results
+	return each.Of(field, func(one *racer) StartResult { return one.result })
 }
 
 func (r *run) racer(ctx context.Context, k int) *racer {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gpfit/internal/each"
 	"gpfit/internal/suggest"
 )
 
@@ -131,10 +132,7 @@ func display(indexed string, label func(index int) string) string {
 
 // ColumnList formats columns as [Scanner.Dims] reads them.
 func (c Columns) ColumnList(indices []int) string {
-	words := make([]string, len(indices))
-	for k, i := range indices {
-		words[k] = c.Label(i)
-	}
+	words := each.Of(indices, c.Label)
 	if len(words) == 1 {
 		return words[0]
 	}

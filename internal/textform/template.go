@@ -8,6 +8,8 @@ import (
 	"sync"
 	"text/template"
 	"unicode/utf8"
+
+	"gpfit/internal/each"
 )
 
 // Template returns a function that writes a value as text for people by a template of
@@ -69,10 +71,7 @@ func has(in any, key string) bool {
 
 // Join writes numbers in a format, with commas between.
 func Join(format string, values []float64) string {
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = fmt.Sprintf(format, v)
-	}
+	words := each.Of(values, func(v float64) string { return fmt.Sprintf(format, v) })
 	return strings.Join(words, ", ")
 }
 

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gpfit/internal/each"
 	"gpfit/internal/suggest"
 )
 
@@ -253,11 +254,7 @@ func Call(name string, args []string) string {
 
 // Words formats numbers with the fewest digits that identify them.
 func Words[T int | float64](values []T) []string {
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = fmt.Sprint(v)
-	}
-	return words
+	return each.Of(values, func(v T) string { return fmt.Sprint(v) })
 }
 
 // List formats numbers as [Scanner.Numbers] reads them.

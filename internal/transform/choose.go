@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"gpfit/internal/each"
 )
 
 // New returns the transform of a family for targets, in units of the targets' spread unless raw:
@@ -25,10 +27,7 @@ func New(k Name, y []float64, raw bool) *Map {
 	if !k.Tuned() {
 		return t
 	}
-	logs := make([]float64, len(y))
-	for i, v := range y {
-		logs[i] = t.Coordinate(v)
-	}
+	logs := each.Of(y, t.Coordinate)
 	t.Lambda = likeliest(k, logs)
 	return t
 }

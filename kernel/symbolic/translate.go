@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/gorgonia"
 
+	"gpfit/internal/each"
 	"gpfit/kernel/oplist"
 )
 
@@ -54,10 +55,7 @@ func (t *translation) node(n *Node) oplist.ID {
 		}
 		return l.Num(in.value)
 	}
-	var args []oplist.ID
-	for _, c := range t.graph.operands(n) {
-		args = append(args, t.known[c])
-	}
+	args := each.Of(t.graph.operands(n), func(c *Node) oplist.ID { return t.known[c] })
 	if f, ok := n.Op().(function); ok {
 		return f.code(l, args[0], args[len(args)-1])
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"gpfit/internal/each"
 	"gpfit/internal/matrixrows"
 )
 
@@ -161,11 +162,7 @@ func (p *points) with(centres [][]float64) *clusters {
 }
 
 func copied(centres [][]float64) [][]float64 {
-	out := make([][]float64, len(centres))
-	for k, centre := range centres {
-		out[k] = slices.Clone(centre)
-	}
-	return out
+	return each.Of(centres, slices.Clone)
 }
 
 // assign gives each row to its nearest centre, the first of several.

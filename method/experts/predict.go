@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"gpfit/device"
+	"gpfit/internal/each"
 	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 )
@@ -46,10 +47,7 @@ const predictPiece = 2048
 
 // predictNearest predicts each point by its nearest expert.
 func (w *workspace) predictNearest(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
-	centres := make([][]float64, len(w.experts))
-	for k, e := range w.experts {
-		centres[k] = e.centre
-	}
+	centres := each.Of(w.experts, func(e *expert) []float64 { return e.centre })
 	asked, row := make([][]int, len(w.experts)), make([]float64, xs.D)
 	for i := range xs.N {
 		k, _ := nearest(point(row, xs, i), centres)

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/internal/each"
 	"gpfit/internal/matrixrows"
 	"gpfit/kernel"
 )
@@ -57,11 +58,7 @@ func (w *workspace) OnProgress(f func(device.Progress)) { w.progress = f }
 
 // Blocks implements [device.BlockDiagonal].
 func (w *workspace) Blocks() [][]int {
-	out := make([][]int, len(w.experts))
-	for k, e := range w.experts {
-		out[k] = e.rows
-	}
-	return out
+	return each.Of(w.experts, func(e *expert) []int { return e.rows })
 }
 
 // sideBySide is the number of points up to which experts on a host compute at the same time,

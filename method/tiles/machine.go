@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gpfit/device/tiling"
+	"gpfit/internal/each"
 	"gpfit/kernel"
 )
 
@@ -81,10 +82,7 @@ func (m *machine) hire(bank int, a arrangement, first int) {
 
 // close frees the banks and the memory of the host.
 func (m *machine) close() error {
-	var errs []error
-	for _, b := range m.banks {
-		errs = append(errs, b.Close())
-	}
+	errs := each.Of(m.banks, func(b tiling.Bank) error { return b.Close() })
 	if m.unmap != nil {
 		errs = append(errs, m.unmap())
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/tiling"
+	"gpfit/internal/each"
 	"gpfit/kernel"
 	"gpfit/method/internal/hostmethod"
 )
@@ -229,9 +230,6 @@ func checkFolder(a arrangement, p device.Plan) error {
 
 // Close implements [device.Backend].
 func (b backend) Close() error {
-	var errs []error
-	for _, d := range b.devices {
-		errs = append(errs, d.Close())
-	}
+	errs := each.Of(b.devices, func(d tiling.Device) error { return d.Close() })
 	return errors.Join(errs...)
 }

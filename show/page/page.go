@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"gpfit/fit/fields"
+	"gpfit/internal/each"
 	"gpfit/show/plotting"
 )
 
@@ -108,10 +109,7 @@ func (p *Page) Write(w io.Writer) error {
 		if s.Empty() {
 			continue
 		}
-		tables := make([]fields.Table, len(s.Tables))
-		for i, t := range s.Tables {
-			tables[i] = even(t)
-		}
+		tables := each.Of(s.Tables, even)
 		s.Tables = tables
 		shown.Sections = append(shown.Sections, s)
 	}

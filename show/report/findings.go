@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/fit/summary"
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 	"gpfit/show/page"
 )
@@ -102,10 +103,7 @@ func (f *findings) listOutlying() {
 	}
 	var parts []string
 	for _, o := range robust.Farthest()[:min(len(robust.Rows), mostOutlying)] {
-		var off []string
-		for _, z := range o.Deviations {
-			off = append(off, short(z))
-		}
+		off := each.Of(o.Deviations, short)
 		parts = append(parts, fmt.Sprintf("%d (%s)", o.Row, strings.Join(off, ", ")))
 	}
 	if more := len(robust.Rows) - mostOutlying; more > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"gpfit/fit/residual"
 	"gpfit/gp"
+	"gpfit/internal/each"
 	"gpfit/internal/matrixrows"
 	"gpfit/show/effect"
 	"gpfit/show/page"
@@ -149,10 +150,7 @@ func (s *series) drawSpectrum(section *page.Section, only *axis, t int) error {
 			points.Labels[i] = unit.Span(points.X[i])
 		}
 	}
-	var named []string
-	for _, period := range waves.Seasons {
-		named = append(named, unit.Span(period))
-	}
+	named := each.Of(waves.Seasons, unit.Span)
 	found := "no line stands out of its neighbourhood"
 	if named != nil {
 		found = "the lines that stand out are harmonics of " + strings.Join(named, ", ")

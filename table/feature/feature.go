@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 )
 
@@ -123,10 +124,7 @@ func (c *Coding) Text() string {
 // listed joins labels and counts the labels beyond the first ten.
 func listed(labels []string) string {
 	const most = 10
-	var shown []string
-	for _, label := range labels[:min(most, len(labels))] {
-		shown = append(shown, textform.Printable(label, 40))
-	}
+	shown := each.Of(labels[:min(most, len(labels))], func(label string) string { return textform.Printable(label, 40) })
 	text := strings.Join(shown, ", ")
 	if more := len(labels) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gpfit/internal/each"
 	"gpfit/kernel"
 	"gpfit/kernel/oplist"
 )
@@ -276,10 +277,7 @@ func (k *Kernel) Assemble(grad, theta, values, result []float64) {
 // Assembler returns a function that adds the derivatives by log θ to grad, from the sums of
 // [kernel.Gradient]; values are the values that Uniforms returned.
 func (k *Kernel) Assembler(theta, values []float64) func(grad, sums []float64) {
-	inverse := make([]float64, len(theta))
-	for i, v := range theta {
-		inverse[i] = 1 / v
-	}
+	inverse := each.Of(theta, func(v float64) float64 { return 1 / v })
 	factors := k.gradient.Factors(nil, inverse, values)
 	return func(grad, sums []float64) { k.gradient.Assemble(grad, factors, sums) }
 }

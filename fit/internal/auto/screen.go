@@ -10,6 +10,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/internal/each"
 )
 
 // With more than mostOwnScales columns, a lengthscale for each of them takes minutes and loses in BIC. Then kernels with ard
@@ -34,10 +35,7 @@ func (c *chooser) screen(mean string) []string {
 		dims, names = append(dims, strconv.Itoa(s.Columns[k])), append(names, s.Features.Label(s.Columns[k]))
 	}
 	few := dimsText(dims)
-	var kernels []string
-	for _, kernel := range singles {
-		kernels = append(kernels, strings.Replace(kernel, "ard", "ard, "+few, 1))
-	}
+	kernels := each.Of(singles, func(kernel string) string { return strings.Replace(kernel, "ard", "ard, "+few, 1) })
 	if _, err := c.with(kernels[0], mean, nil, s); err != nil || found == nil { // options may name lengthscales of others
 		return singles
 	}

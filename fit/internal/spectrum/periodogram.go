@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gpfit/fit/internal/spread"
+	"gpfit/internal/each"
 	"gpfit/kernel"
 	"gpfit/kernel/vec"
 )
@@ -35,20 +36,14 @@ func Peaks(column, targets []float64) []Peak {
 func periodogram(column, targets []float64, most int) (peaks []Peak, total float64, count int) {
 	n := len(column)
 	rows := rand.New(rand.NewPCG(1, 2)).Perm(n)[:min(n, most)]
-	x := make([]float64, len(rows))
-	for k, i := range rows {
-		x[k] = column[i]
-	}
+	x := each.Of(rows, func(i int) float64 { return column[i] })
 	lo, hi := slices.Min(x), slices.Max(x)
 	if !(hi > lo) {
 		return nil, 0, len(rows)
 	}
 	var series [][]float64
 	for from := 0; from < len(targets); from += n {
-		y := make([]float64, len(rows))
-		for k, i := range rows {
-			y[k] = targets[from+i]
-		}
+		y := each.Of(rows, func(i int) float64 { return targets[from+i] })
 		y = withoutParabola(x, y)
 		series = append(series, y)
 		for _, v := range y {

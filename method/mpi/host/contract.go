@@ -2,6 +2,7 @@ package host
 
 import (
 	"gpfit/device"
+	"gpfit/internal/each"
 	"gpfit/kernel"
 	"gpfit/kernel/vec"
 	"gpfit/method/mpi/part"
@@ -17,10 +18,7 @@ func (h *Part) Contract(adj device.Adjoint, prog *kernel.Program, theta, grad, d
 	n := h.x.N
 	a := adjoint{Part: h, Adjoint: adj, diag: diag}
 	for k := range adj.Outer {
-		own := make([]float64, len(h.rowsAt))
-		for i, at := range h.rowsAt {
-			own[i] = adj.Vectors[k*n+at]
-		}
+		own := each.Of(h.rowsAt, func(at int) float64 { return adj.Vectors[k*n+at] })
 		a.own = append(a.own, own)
 	}
 	params := prog.NumParams

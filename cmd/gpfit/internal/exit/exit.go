@@ -14,6 +14,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/each"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/textform"
 	"gpfit/internal/userfile"
@@ -117,9 +118,6 @@ func Statuses() []Status {
 
 // Summary returns the exit codes with their meaning as one list.
 func Summary() string {
-	var parts []string
-	for _, s := range Statuses() {
-		parts = append(parts, fmt.Sprintf("%d %s", s.Code, s.Short))
-	}
+	parts := each.Of(Statuses(), func(s Status) string { return fmt.Sprintf("%d %s", s.Code, s.Short) })
 	return strings.Join(parts, ", ")
 }

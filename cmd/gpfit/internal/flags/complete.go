@@ -13,6 +13,7 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/graph"
+	"gpfit/internal/each"
 	"gpfit/option"
 	"gpfit/table"
 )
@@ -51,10 +52,7 @@ func (f *tableFlag) complete(cmd *cobra.Command, args []string, begun string) ([
 	}
 	// Commas separate several columns.
 	before := begun[:strings.LastIndexByte(begun, ',')+1]
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = before + quoted(w)
-	}
+	out := each.Of(words, func(w string) string { return before + quoted(w) })
 	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 

@@ -18,6 +18,7 @@ import (
 	"gpfit/fit/columns"
 	"gpfit/fit/fields"
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 	"gpfit/option"
 )
@@ -292,11 +293,7 @@ func (g orderedGroup) Fields() []parquet.Field {
 	for _, f := range g.Group.Fields() {
 		byName[f.Name()] = f
 	}
-	fields := make([]parquet.Field, len(g.names))
-	for i, name := range g.names {
-		fields[i] = byName[name]
-	}
-	return fields
+	return each.Of(g.names, func(name string) parquet.Field { return byName[name] })
 }
 
 // Floats returns the number at a path of each result, NaN where there is none.
