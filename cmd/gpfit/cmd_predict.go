@@ -20,6 +20,7 @@ import (
 	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/gp"
+	"gpfit/internal/each"
 	"gpfit/internal/textform"
 	"gpfit/method/experts"
 )
@@ -92,11 +93,7 @@ func covariances(c *cli.Command, m *gp.Model) []output.Destination {
 	if len(m.Targets) == 0 {
 		return []output.Destination{cli.Destination("cov", c.Predict.Covariance)}
 	}
-	var files []output.Destination
-	for _, t := range m.Targets {
-		files = append(files, cli.Destination("cov", c.Predict.CovarianceFile(t.Name)))
-	}
-	return files
+	return each.Of(m.Targets, func(t gp.Target) output.Destination { return cli.Destination("cov", c.Predict.CovarianceFile(t.Name)) })
 }
 
 func runPredict(c *cli.Command) error {

@@ -13,6 +13,7 @@ import (
 	"gpfit/fit/columns"
 	"gpfit/fit/dataset"
 	"gpfit/gp"
+	"gpfit/internal/each"
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
@@ -92,11 +93,8 @@ func chooseColumns(m *gp.Model, all []effect.Variable, names []string) ([]int, e
 }
 
 // columnNames returns the names of columns, of which longer ones than most characters are cut.
-func columnNames(all []effect.Variable, most int) (names []string) {
-	for _, c := range all {
-		names = append(names, textform.Printable(c.Name, most))
-	}
-	return names
+func columnNames(all []effect.Variable, most int) []string {
+	return each.Of(all, func(c effect.Variable) string { return textform.Printable(c.Name, most) })
 }
 
 // effects reports whether the plot shows effects rather than rows.

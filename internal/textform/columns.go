@@ -91,11 +91,7 @@ func (c Columns) hint(name string) string {
 	if close := suggest.DidYouMean(name, c); close != "" {
 		return close
 	}
-	labels := make([]string, min(most, len(c)))
-	for i := range labels {
-		labels[i] = c.Label(i)
-	}
-	list := strings.Join(labels, ", ")
+	list := strings.Join(c.Labels()[:min(most, len(c))], ", ")
 	if more := len(c) - most; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}

@@ -44,7 +44,8 @@ func Unquoted(name string) (base, label string, ok bool) {
 // a name with an equals sign.
 func CutName(text string) (name, value string, found bool) {
 	from := 0
-	if open := strings.IndexByte(text, '['); open >= 0 && open < equalsSign(text) {
+	before, _, _ := strings.Cut(text, "=")
+	if open := strings.IndexByte(before, '['); open >= 0 {
 		s := Scanner{Text: text, Pos: open + 1}
 		if s.AtEnd() || text[s.Pos] != '"' {
 			from = open + 1 + max(0, strings.IndexByte(text[open+1:], ']'))
@@ -54,14 +55,6 @@ func CutName(text string) (name, value string, found bool) {
 	}
 	name, value, found = strings.Cut(text[from:], "=")
 	return text[:from] + name, value, found
-}
-
-// equalsSign returns the place of the first equals sign, or the length of the text.
-func equalsSign(text string) int {
-	if i := strings.IndexByte(text, '='); i >= 0 {
-		return i
-	}
-	return len(text)
 }
 
 // FirstLine returns the first line of a text.

@@ -103,7 +103,8 @@ func (c *Variable) Sample(m *gp.Model, least int, means Means) (*Sampling, error
 	}
 	kinks := slices.DeleteFunc(c.training(m), func(v float64) bool { return v < c.Low || v > c.High })
 	slices.Sort(kinks)
-	s.kinks = every(slices.Compact(kinks), min(mostKinks, s.left/4))
+	kinks = slices.Compact(kinks)
+	s.kinks = matrixrows.Values(kinks, Evenly(len(kinks), min(mostKinks, s.left/4)))
 	first, _ := c.Line(m, least)
 	for n := len(first); ; n = min(4*n, mostLine) {
 		line := matrixrows.Spaced(c.Low, c.High, n)
@@ -121,11 +122,11 @@ func Plain(values []float64, separate bool) *Sampling {
 	return &Sampling{Values: values, separate: separate}
 }
 
-// every returns at most that many of the values, spread evenly.
-func every(values []float64, most int) (out []float64) {
-	n := min(len(values), most)
-	for i := range n {
-		out = append(out, values[i*len(values)/n])
+// Evenly returns the indices of n elements, of more than most only some that are spread evenly.
+func Evenly(n, most int) []int {
+	out := make([]int, min(n, most))
+	for i := range out {
+		out[i] = i * n / len(out)
 	}
 	return out
 }
@@ -158,7 +159,7 @@ func Between(low, high float64, rng *rand.Rand, n, times int) (values []float64)
 // follows reports whether the line through the means at equally spaced values is near the means between them.
 func (s *sampler) follows(line []float64) (bool, error) {
 	n, parts := len(line), float64(len(line)-1)
-	at := slices.Concat(line, Between(s.Low, s.High, s.rng, n-1, 1), every(s.kinks, 500))
+	at := slices.Concat(line, Between(s.Low, s.High, s.rng, n-1, 1), matrixrows.Values(s.kinks, Evenly(len(s.kinks), 500)))
 	all, err := s.means(at)
 	for _, mean := range all {
 		off, most := 0.0, tolerance*spread(slices.Min(mean), slices.Max(mean))

@@ -138,7 +138,7 @@ func (e *terms) find(ctx context.Context) (out []term, err error) {
 	}
 	n := min(e.model.N(), mostTermRows)
 	var rows []float64
-	for _, i := range evenly(e.model.N(), n) {
+	for _, i := range effect.Evenly(e.model.N(), n) {
 		rows = append(rows, e.trainingRow(i)...)
 	}
 	for t, name := range e.each() {

@@ -10,21 +10,13 @@ import (
 
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
+	"gpfit/show/effect"
 	"gpfit/show/page"
 	"gpfit/show/plotting"
 )
 
 // mostPoints is the largest number of rows that a picture shows.
 const mostPoints = 1500
-
-// evenly returns the indices of n elements, of more than most only some that are spread evenly.
-func evenly(n, most int) []int {
-	out := make([]int, min(n, most))
-	for i := range out {
-		out[i] = i * n / len(out)
-	}
-	return out
-}
 
 // draw adds pictures of predictions, residuals and calibration of a target.
 func (c *scores) draw(section *page.Section) error {
@@ -49,7 +41,7 @@ func (c *scores) drawObserved(section *page.Section) error {
 	points := &plotting.Points{Name: "row"}
 	bars := &plotting.Errors{Name: "95 % interval"}
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, i := range evenly(len(c.Target), mostPoints) {
+	for _, i := range effect.Evenly(len(c.Target), mostPoints) {
 		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Target[i])
 		points.Notes = append(points.Notes, fmt.Sprintf("row %d", c.row(i)))
 		bars.X = append(bars.X, c.Mean[i])
@@ -71,7 +63,7 @@ func (c *scores) drawObserved(section *page.Section) error {
 func (c *scores) drawResiduals(section *page.Section) error {
 	points := &plotting.Points{Name: "row"}
 	inside := score.CentralQuantile(0.95)
-	for _, i := range evenly(len(c.Target), mostPoints) {
+	for _, i := range effect.Evenly(len(c.Target), mostPoints) {
 		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Standardized[i])
 		points.Notes = append(points.Notes, fmt.Sprintf("row %d", c.row(i)))
 	}

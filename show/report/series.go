@@ -196,7 +196,7 @@ func (s *stretch) between(name string, color int, x, y []float64, number func(i 
 		}
 	}
 	out := &plotting.Points{Name: name, Color: color}
-	for _, k := range evenly(len(inside), mostPoints) {
+	for _, k := range effect.Evenly(len(inside), mostPoints) {
 		i := inside[k]
 		out.X, out.Y = append(out.X, x[i]), append(out.Y, y[i])
 		out.Notes = append(out.Notes, fmt.Sprintf("row %d", number(i)))

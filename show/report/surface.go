@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gpfit/gp"
+	"gpfit/show/effect"
 	"gpfit/show/page"
 	"gpfit/show/plotting"
 )
@@ -108,7 +109,7 @@ func (m *surface) trueOn(side int) bool {
 // trained returns the places of training rows.
 func (m *surface) trained(right, up *axis) plotting.Layer {
 	points := &plotting.Points{Name: "training row", Color: plotting.Grey, Radius: 1}
-	for _, i := range evenly(m.model.N(), mostPoints/3) {
+	for _, i := range effect.Evenly(m.model.N(), mostPoints/3) {
 		row := m.trainingRow(i)
 		points.X, points.Y = append(points.X, row[right.First]), append(points.Y, row[up.First])
 	}
@@ -130,7 +131,7 @@ func (c *scores) onMap(right, up *axis) (layers []plotting.Layer) {
 	for _, size := range []int{1, 0, 2} { // the legend shows the first that there is
 		for sign := range 2 {
 			points := &plotting.Points{Name: names[sign], Color: sign, Radius: float64(int(1) << size)}
-			for _, i := range evenly(len(c.Target), mostPoints) {
+			for _, i := range effect.Evenly(len(c.Target), mostPoints) {
 				z := c.Standardized[i]
 				if (z > 0) == (sign == 1) && int(min(2, math.Abs(z))) == size {
 					row := c.inputs(i)
