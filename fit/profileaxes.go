@@ -122,7 +122,7 @@ func profiledPair(j *problem.Prepared, o ProfileOptions, named []int) ([]int, er
 	}
 	if len(named) != 2 {
 		names := each.Of(named, func(i int) string { return j.Params.Free[i].Name })
-		if names == nil {
+		if len(names) == 0 {
 			names = []string{"none"}
 		}
 		return nil, problem.OptionErrorf("along", "", "%s needs two parameters, not %s; this model has %s", o.Show, problem.Listed(names), problem.Listed(j.FreeNames()))

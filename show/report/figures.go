@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"gpfit/internal/each"
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/score"
 	"gpfit/show/effect"
@@ -93,10 +94,7 @@ func (c *scores) drawHistogram(section *page.Section) error {
 
 // drawCalibration shows the share of rows within the interval of each probability.
 func (c *scores) drawCalibration(section *page.Section) error {
-	sizes := make([]float64, 0, len(c.Standardized))
-	for _, z := range c.Standardized {
-		sizes = append(sizes, math.Abs(z))
-	}
+	sizes := each.Of(c.Standardized, math.Abs)
 	slices.Sort(sizes)
 	n := float64(len(sizes))
 	curve := &plotting.Line{Name: "these rows", Color: 0}

@@ -11,6 +11,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/each"
 	"gpfit/internal/matrixrows"
 	"gpfit/internal/textform"
 	"gpfit/show/page"
@@ -21,11 +22,8 @@ import (
 type parameters struct{ *subject }
 
 // parameterNames returns the names of parameters with values in the order of the model, and then others.
-func parameterNames(m *gp.Model, values map[string]float64) (names []string) {
-	columns := textform.Columns(m.FeatureNames)
-	for _, name := range m.ParameterNames {
-		names = append(names, columns.Display(name))
-	}
+func parameterNames(m *gp.Model, values map[string]float64) []string {
+	names := each.Of(m.ParameterNames, textform.Columns(m.FeatureNames).Display)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)

@@ -152,7 +152,7 @@ func (s *series) drawSpectrum(section *page.Section, only *axis, t int) error {
 	}
 	named := each.Of(waves.Seasons, unit.Span)
 	found := "no line stands out of its neighbourhood"
-	if named != nil {
+	if len(named) > 0 {
 		found = "the lines that stand out are harmonics of " + strings.Join(named, ", ")
 	}
 	section.Notes = append(section.Notes, target.named(fmt.Sprintf("In the periodogram of all training rows along %s %s.", only.Name, found)))
