@@ -413,60 +413,6 @@ func TestPipeSignal(t *testing.T) {
 	absent(t, filepath.Join(dir, "new.gpfit"))
 }
 
-// BenchmarkPredictMemory predicts for tables of 8 columns with a model of 500 rows.
-// rss-bytes is the peak resident memory of the process, which must not grow with the
-// table. The benchmark also shows the peak of the fit, which draws 500 rows from the table.
-func BenchmarkPredictMemory(b *testing.B) {
-	if testing.Short() {
-		b.Skip("builds gpfit and writes 200 MB")
-	}
-	dir := b.TempDir()
-	gpfit := filepath.Join(dir, "gpfit")
-	if out, err := exec.Command("go", "build", "-o", gpfit, ".").CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
-	peak := func(args ...string) float64 {
-		cmd := exec.Command(gpfit, append(args, "--device", "cpu", "--quiet")...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			b.Fatalf("%v\n%s", err, out)
-		}
-		return float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) * 1024
-	}
-	for _, n := range []int{10_000, 100_000, 1_000_000} {
-		path := write(b, dir, "rows.csv", uniform(n))
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			model, out := filepath.Join(dir, "m.gpfit"), filepath.Join(dir, "out.csv")
-			fitted := peak("fit", path, "--subsample", "500", "--max-evals", "3", "--out", model)
-			var predicted float64
-			for b.Loop() {
-				predicted = peak("predict", model, path, "--out", out)
-			}
-			info := testcheck.Get(os.Stat(path))(b)
-			b.SetBytes(info.Size())
-			b.ReportMetric(float64(info.Size()), "file-bytes")
-			b.ReportMetric(fitted, "fit-rss-bytes")
-			b.ReportMetric(predicted, "rss-bytes")
-		})
-	}
-}
-
-// uniform returns a table of n rows, 8 columns and a target: random numbers with up to 17 digits.
-func uniform(n int) string {
-	var table strings.Builder
-	table.WriteString("a,b,c,d,e,f,g,h,y\n")
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range n {
-		sum := 0.0
-		for range 8 {
-			v := rng.Float64()
-			sum += v
-			fmt.Fprint(&table, v, ",")
-		}
-		fmt.Fprintln(&table, sum)
-	}
-	return table.String()
-}
-
 // TestCrashContinues kills a fit with a checkpoint while it draws, and checks that the same command
 // continues it; and that a file which appears at --out while a fit runs stays, with the model beside it.
 func TestCrashContinues(t *testing.T) {

@@ -147,8 +147,8 @@ func TestTransformed(t *testing.T) {
 // TestTally compares with numbers worked out by hand.
 func TestTally(t *testing.T) {
 	var s Tally
-	if none := s.Coverage(0); none == none {
-		t.Errorf("coverage of nothing: %v", none)
+	if !math.IsNaN(s.Coverage(0)) || !math.IsNaN(s.RMSE()) || !math.IsNaN(s.NLPD()) {
+		t.Errorf("scores of no rows: %v, %v, %v", s.Coverage(0), s.RMSE(), s.NLPD())
 	}
 	s.Add(3, 1, true, false)
 	s.Add(-4, 2, true, true)
@@ -159,8 +159,5 @@ func TestTally(t *testing.T) {
 	s.Add(0, 1, false, false)
 	if !math.IsInf(s.NLPD(), 1) {
 		t.Errorf("NLPD %v where a row has no density", s.NLPD())
-	}
-	if s = (Tally{}); !math.IsNaN(s.RMSE()) || !math.IsNaN(s.NLPD()) {
-		t.Errorf("scores of no rows: %v, %v", s.RMSE(), s.NLPD())
 	}
 }
