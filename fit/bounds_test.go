@@ -11,6 +11,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/each"
 	"gpfit/internal/testcheck"
 )
 
@@ -134,10 +135,7 @@ func TestBoundTests(t *testing.T) {
 		}
 		tests := testcheck.Get(testBounds(t.Context(), j, w, s, r))(t)
 		w.Close()
-		var relevance []summary.ColumnRelevance
-		for _, column := range j.Sample.Columns {
-			relevance = append(relevance, summary.ColumnRelevance{Index: column})
-		}
+		relevance := each.Of(j.Sample.Columns, func(column int) summary.ColumnRelevance { return summary.ColumnRelevance{Index: column} })
 		got := newBoundText(j.Prepared, r.AtBound, tests, relevance, true).sentences(tests)
 		if len(got) != 1 || !strings.Contains(got[0], c.want) || tests.spent.Value == 0 {
 			t.Errorf("%s: %q, want %q; %+v", name, got, c.want, tests)

@@ -14,6 +14,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/matrixrows"
 	"gpfit/internal/testcheck"
 )
 
@@ -366,14 +367,9 @@ func TestFolds(t *testing.T) {
 	job := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"})
 	for seed := range uint64(5) {
 		folds := testcheck.Get(job.Sample.Divide(problem.CrossValidation{Folds: 4, Seed: seed}, false))(t)
-		var all []int
-		sizes := []int{}
+		var all, sizes []int
 		for _, f := range folds {
-			var rows []int
-			for _, i := range f {
-				rows = append(rows, job.Sample.Rows[i])
-			}
-			if label := torn(d, rows); label != "" {
+			if label := torn(d, matrixrows.Values(job.Sample.Rows, f)); label != "" {
 				t.Errorf("seed %d tears the site %s", seed, label)
 			}
 			all, sizes = append(all, f...), append(sizes, len(f))

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -221,31 +218,6 @@ func TestTextStartValues(t *testing.T) {
 	r := evaluate(t, synthetic(20), problem.Options{Mean: "zero", Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"})
 	for name, v := range map[string]float64{"lengthscale[mm]": 2, "lengthscale[kelvin]": 3, "signal_variance": 4} {
 		testcheck.Within(t, r.Parameters[name], v, 1e-14, "start of %s", name)
-	}
-}
-
-// flagText matches a Go string that contains a command-line flag.
-var flagText = regexp.MustCompile("[\"`][^\"`]*--[a-z]")
-
-// TestNoFlags checks that the texts of library packages name options instead of flags.
-func TestNoFlags(t *testing.T) {
-	cmd := exec.Command("git", "ls-files", "fit", "gp", "graph", "hyperopt", "device", "kernel", "mean", "batch", "cpu",
-		":!batch/rundir", ":!batch/slurm", ":!device/cuda/emulator") // they have texts for commands, and commands
-	cmd.Dir = ".."
-	out, err := cmd.Output()
-	if err != nil {
-		t.Skipf("needs a git checkout: %v", err)
-	}
-	for _, path := range strings.Fields(string(out)) {
-		text, err := os.ReadFile("../" + path)
-		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			continue // an error: removed and not yet committed
-		}
-		for i, line := range strings.Split(string(text), "\n") {
-			if flagText.MatchString(line) {
-				t.Errorf("%s:%d: names a flag: %s", path, i+1, strings.TrimSpace(line))
-			}
-		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/internal/each"
 	"gpfit/internal/testcheck"
 )
 
@@ -241,10 +242,7 @@ func TestHessian(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	testcheck.Do(t, Measure(t.Context(), task, backend, func(p *Parts) error {
-		z := make([]float64, len(task.Params.Free))
-		for i, q := range task.Params.Free {
-			z[i] = q.Z(out.Report.Parameters[q.Name])
-		}
+		z := each.Of(task.Params.Free, func(q *problem.Parameter) float64 { return q.Z(out.Report.Parameters[q.Name]) })
 		value := func(i, j int, a, b float64) float64 {
 			at := append([]float64(nil), z...)
 			at[i] += a

@@ -10,6 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/each"
 	"gpfit/internal/testcheck"
 )
 
@@ -117,11 +118,7 @@ func TestSeats(t *testing.T) {
 		shares []float64
 		want   []int
 	}{{[]float64{1}, []int{0, 0, 0, 0}}, {[]float64{0.5, 0.5}, []int{0, 0, 1, 1}}, {[]float64{0.7, 0.2, 0.1}, []int{0, 0, 0, 1}}, {[]float64{0.9, 0.1}, []int{0, 0, 0, 0}}, {[]float64{0.3, 0.25, 0.2, 0.15, 0.1}, []int{0, 1, 2, 3}}} {
-		var modes []*mode
-		for _, share := range c.shares {
-			modes = append(modes, &mode{share: share})
-		}
-		if got := seats(modes, 4); !slices.Equal(got, c.want) {
+		if got := seats(each.Of(c.shares, func(share float64) *mode { return &mode{share: share} }), 4); !slices.Equal(got, c.want) {
 			t.Errorf("seats of %v: %v, want %v", c.shares, got, c.want)
 		}
 	}

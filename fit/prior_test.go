@@ -11,6 +11,7 @@ import (
 	"gpfit/fit/tuning"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/internal/each"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/testcheck"
 	"gpfit/kernel"
@@ -211,10 +212,7 @@ func TestTiedChain(t *testing.T) {
 		Set:    []problem.Assignment{{Name: "k1.lengthscale", Value: 0.7, Given: true}}, Bounds: []problem.Interval{{Name: "k1.lengthscale", Lo: 0.1, Hi: 9}},
 		Priors: []problem.ParameterPrior{{Name: "k1.lengthscale", Density: density(t, "gamma(2, 3)")}},
 	})
-	var free []string
-	for _, p := range task.Params.Free {
-		free = append(free, p.Name)
-	}
+	free := each.Of(task.Params.Free, func(p *problem.Parameter) string { return p.Name })
 	if got := strings.Join(free, " "); got != "k1.lengthscale[mm] k1.lengthscale[kelvin] k1.signal_variance k2.signal_variance k3.signal_variance" {
 		t.Errorf("free parameters %s", got)
 	}

@@ -182,16 +182,13 @@ func TestNameErrors(t *testing.T) {
 			t.Errorf("dims%s: %v, want %q", text, err, want)
 		}
 	}
-	s := Scanner{Text: "=temp"}
-	if _, err := s.Dims(); err == nil || !strings.Contains(err.Error(), "have no names here") {
+	if _, err := (&Scanner{Text: "=temp"}).Dims(); err == nil || !strings.Contains(err.Error(), "have no names here") {
 		t.Errorf("a name without a table: %v", err)
 	}
-	s = Scanner{Text: `=[temp, "wind speed"]`, AnyColumn: true}
-	if got, err := s.Dims(); err != nil || len(got) != 2 || got[0] == got[1] {
+	if got, err := (&Scanner{Text: `=[temp, "wind speed"]`, AnyColumn: true}).Dims(); err != nil || len(got) != 2 || got[0] == got[1] {
 		t.Errorf("before the table is read: %v, %v", got, err)
 	}
-	s = Scanner{Text: `=[temp, temp]`, AnyColumn: true}
-	if _, err := s.Dims(); err == nil || !strings.Contains(err.Error(), "twice") {
+	if _, err := (&Scanner{Text: `=[temp, temp]`, AnyColumn: true}).Dims(); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("the same name twice: %v", err)
 	}
 }

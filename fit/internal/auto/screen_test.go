@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/fit/problem"
+	"gpfit/internal/each"
 	"gpfit/internal/testcheck"
 )
 
@@ -57,10 +58,7 @@ func TestScreen(t *testing.T) {
 	}
 	slices.Sort(want)
 	c := out.Report.Choice
-	var names []string
-	for _, k := range want {
-		names = append(names, out.Job.Sample.Features.Label(k))
-	}
+	names := each.Of(want, out.Job.Sample.Features.Label)
 	if c.Screened == nil || !slices.Equal(c.Screened.Columns, names) || c.Screened.Of != columns || !slices.Contains(want, 3) || !slices.Contains(want, 70) {
 		t.Fatalf("screened %+v, want columns %v", c.Screened, names)
 	}
