@@ -470,55 +470,6 @@ func checkCollect(t *testing.T, r *rundir.Run) {
 	elements(t, page.String())
 }
 
-// TestManyJobs checks that the tables for people show the worst of many jobs, in little space, with a remark. Pairs and verdicts
-// compare jobs of the same value of a column only.
-func TestManyJobs(t *testing.T) {
-	var all []Row
-	verdicts := []*summary.Verdict{}
-	for i := range 5000 {
-		for _, kernel := range []string{"p", "q"} {
-			label := fmt.Sprintf("%d-%s", i, strings.Repeat("long", 50*(i%2)))
-			rmse, nlml := float64(i)/1e4, float64(i%7)
-			row := Row{Job: "shops." + kernel + "/" + label, Data: "shops", Each: label, Kernel: kernel, Seed: 1, State: "done", N: 10, NLML: &nlml, RMSEStandardized: &rmse, Level: "good", WarningTexts: `["a warning"]`}
-			v := &summary.Verdict{Level: summary.Good, RMSEStandardized: summary.Number(rmse), NLPDStandardized: summary.Number(rmse)}
-			if i == 17 {
-				row.Level, v.Level, v.RMSEStandardized, v.NLPDStandardized = "poor", summary.Poor, -1, -1
-			}
-			if i == 19 {
-				row.State, row.Level, row.Error = "failed", "", "no rows"
-			}
-			all, verdicts = append(all, row), append(verdicts, v)
-		}
-	}
-	compareVerdicts(all, verdicts)
-	text := overview(run(), shortened(all))
-	for _, want := range []string{"10000 jobs: 9998 done, 2 failed", "the 1000 worst of 10000 jobs", "shops.p/19-long", "shops.q/17-long", "shops.q/4510-", "and 9", "shops     1       p  5000"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %s", want)
-		}
-	}
-	if first, poor, good := strings.Index(text, "shops.p/19-"), strings.Index(text, "shops.p/17-"), strings.Index(text, "shops.p/4999-"); first > poor || poor > good || strings.Contains(text, "shops.p/4400-") || len(text) > 200_000 {
-		t.Errorf("%d, %d, %d of %d", first, poor, good, len(text))
-	}
-	if n := strings.Count(text, " is poor, and has a lower error"); n > 0 {
-		t.Errorf("%d values are compared with others", n)
-	}
-	for _, p := range Compare(all, Metrics(all)) {
-		if p.Pairs != 5000 || p.Ties != 5000 {
-			t.Errorf("%+v", p)
-		}
-	}
-	var page, table bytes.Buffer
-	testcheck.Do(t, WriteHTML(&page, run(), all))
-	if n := page.Len(); n > 3_000_000 || !strings.Contains(page.String(), "Tables of jobs list the 1000 worst of 10000 jobs") {
-		t.Errorf("a page of %d bytes", n)
-	}
-	testcheck.Do(t, Write(&table, "csv", run(), all))
-	if n := strings.Count(table.String(), "\n"); n != 10001 || !strings.Contains(table.String(), all[1].Job) {
-		t.Errorf("%d lines", n)
-	}
-}
-
 // TestPartRows checks the states of the values of a part without results: the part is at the first of them.
 func TestPartRows(t *testing.T) {
 	j := rundir.PlannedJob{JobSpec: spec.JobSpec{ID: "a.rbf.seed-1.part-12", Each: &spec.Each{Labels: []string{"p", "q", "r"}, Rows: []int{5, 6, 7}}}}

@@ -25,6 +25,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -445,20 +446,12 @@ func TestMutations(t *testing.T) {
 	count, first := size(t, 150, 20_000), int(firstSeed(t))
 	cases := make([]tried, count)
 	var workers sync.WaitGroup
-	var next sync.Mutex
-	at := 0
+	var begun atomic.Int64
 	for w := range runtime.NumCPU() {
 		workers.Go(func() {
 			folder := filepath.Join(top, fmt.Sprint("work", w))
 			restore(t, clean, folder)
-			for {
-				next.Lock()
-				k := at
-				at++
-				next.Unlock()
-				if k >= count {
-					return
-				}
+			for k := int(begun.Add(1)) - 1; k < count; k = int(begun.Add(1)) - 1 {
 				s := drawn[rand.New(rand.NewPCG(uint64(first+k), 6)).IntN(len(drawn))]
 				cases[k] = try(t, first+k, s, clean, folder, program, want[s.name], own)
 			}
