@@ -32,7 +32,7 @@ type Placement struct {
 	from device.Backend
 	// owned is a fallback backend that the session opened itself.
 	owned device.Backend
-	// gauge counts operations, and plan has those of a value. under is the latest progress of the evaluation under way.
+	// gauge counts operations, plan has the operations of a value, and under is the latest progress of the evaluation under way.
 	gauge    func(flops float64)
 	plan     func() device.Plan
 	under    device.Progress
