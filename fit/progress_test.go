@@ -31,20 +31,18 @@ func TestProgress(t *testing.T) {
 		"experts":        {synthetic(200), problem.Options{Kernel: "rbf", Experts: "kmeans:3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var shares []float64
 			last := hyperopt.FitProgress{}
 			told := func(p hyperopt.FitProgress) {
 				if p.Share < last.Share || p.Share > 1 || p.Left < 0 || p.Evaluations < last.Evaluations {
 					t.Fatalf("%+v after %+v", p, last)
 				}
-				shares, last = append(shares, p.Share), p
+				last = p
 			}
 			out := testcheck.Get(Run(t.Context(), watched(t, c.data, c.options, problem.Events{OnFit: told}), backend))(t)
 			defer out.Close()
 			if last.Share != 1 || last.Best != out.Report.Objective || last.Left != 0 {
 				t.Errorf("the end %+v of a fit with the value %v", last, out.Report.Objective)
 			}
-			t.Logf("%d reports: %.2f", len(shares), shares)
 		})
 	}
 }

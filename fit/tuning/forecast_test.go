@@ -32,8 +32,7 @@ func TestForecastOfFewRows(t *testing.T) {
 func TestWorked(t *testing.T) {
 	plan := device.Plan{FlopsValue: 1e6, FlopsGradient: 3e6}
 	for _, total := range []map[string]float64{{"factor": 1e6, "gradient": 2e6}, {"factor": 500, "gradient": 7e4}} {
-		var under device.Progress
-		sum := 0.0
+		under, sum := device.Progress{}, 0.0
 		for _, stage := range []string{"factor", "gradient", "factor"} {
 			for _, share := range []float64{0.1, 0.6, 1, 1} { // some tell the end twice
 				now := device.Progress{Stage: stage, Done: share * total[stage], Total: total[stage]}
