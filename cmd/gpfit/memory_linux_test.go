@@ -96,7 +96,8 @@ func TestMemoryPlan(t *testing.T) {
 		testcheck.Do(t, json.Unmarshal(out, &r))
 		peak := r.PeakBytes // the usage of a child begins with the memory of this process
 		t.Logf("%4d×%-5d peak %4d MB, plan %4d MB  %s", c.n, c.d, peak>>20, r.PlannedBytes>>20, c.options)
-		if limit := r.PlannedBytes*5/4 + 100<<20; r.PlannedBytes == 0 || peak == 0 || peak > limit {
+		// The program itself takes 50 MB, and some more for this test; small work leaves as much garbage as it holds, and 16 MB.
+		if limit := r.PlannedBytes*5/4 + 110<<20; r.PlannedBytes == 0 || peak == 0 || peak > limit {
 			t.Errorf("%d×%d %s: took %d MB with a plan of %d MB", c.n, c.d, c.options, peak>>20, r.PlannedBytes>>20)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 var ballast []byte
 
 // Ballast keeps the collector from running all the time while the heap is small. Nobody touches it, so that it takes no memory.
-func Ballast() { ballast = make([]byte, 64<<20) }
+func Ballast() { ballast = make([]byte, 16<<20) }
 
 // Expect prepares the process for work that holds matrices of the given bytes: if these are more than a 32nd of the free memory, garbage
 // takes at most a quarter of the memory in use, and not as much again. That takes up to a tenth of the time of work that
