@@ -83,7 +83,7 @@ func TestDense(t *testing.T) {
 	slices.Sort(loose)
 	median := loose[len(loose)/2]
 	if t.Logf("%d of %d refused, %d without a bound; errors of values at most %.2g bounds, of gradients %.2g, of predictions %.2g; median bound %.3g and %.3g times the error; %d too small before a comparison",
-		refused, count, unknown, worst, worstGradient, predicted, median, steep[len(steep)/2], before); median > 200 || before == 0 || unknown > int(count/20) {
+		refused, count, unknown, worst, worstGradient, predicted, median, steep[len(steep)/2], before); median > 200 || before == 0 && testcheck.Long() || unknown > int(count/20) {
 		t.Error("too many bounds are missing or loose, or no comparison was needed")
 	}
 }
