@@ -125,7 +125,7 @@ var Gate = []Diagnosis{
 	{"no digit still", "less than one decimal digit is left even so", OnlyFair, func(f *Facts) []string {
 		return because(f.Digits != nil && *f.Digits < oneDigit, "less than one digit of the gradient and of the weights is right: intervals can be far too narrow")
 	}},
-	{"approximation", "a method that is not exact, tree, computed the model, and the bound of the error of the NLML is above option tolerance, or unknown", OnlyFair, func(f *Facts) []string {
+	{"approximation", "a method that is not exact, tree, computed the model, and the bound of the error of the NLML is above option tolerance or unknown, or the bound of its derivatives is above √(2·tolerance)", OnlyFair, func(f *Facts) []string {
 		why := f.Report.Approximation.Advice()
 		return because(why != "", "%s", why)
 	}},

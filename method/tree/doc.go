@@ -18,7 +18,7 @@
 // It keeps the digits that the formula of Woodbury loses where noise is small. From the root on, Σ̃⁻¹ at a node is the node's own inverse
 // plus ZZᵀ. With Gᵢ = Wᵢ⁻ᵀQᵢ the children have
 //
-//	Z₁ = [Z, G₁MC⁻ᵀ],  Z₂ = [Z, G₂MᵀC′⁻ᵀ],  C′C′ᵀ = I − MMᵀ,  (Σ̃⁻¹)₁₂ = Z₁Z₂ᵀ − G₁M(CCᵀ)⁻¹G₂ᵀ  with Z's rows,
+//	Z₁ = [Z, G₁P],  Z₂ = [Z, G₂MᵀL],  P = MC⁻ᵀ,  LLᵀ = I + PPᵀ,  (Σ̃⁻¹)₁₂ = Z₁Z₂ᵀ − G₁PC⁻¹G₂ᵀ  with Z's rows,
 //
 // and the pivots of a block serve for its derivative, too (compare Geoga, Anitescu & Stein, arXiv:1808.03215). For the block H of
 // the adjoint,
