@@ -56,8 +56,8 @@ def write(path, rows, separator, decimal):
 
 
 train, new = passengers(120, 1), passengers(12, 2)
-for row in new:
-    row[3] = row[3] or 30
+for i, row in enumerate(new):
+    row[0], row[3] = f"{row[0][:-3]}{len(train) + i}", row[3] or 30
 write(os.path.join(here, "passengers.csv"), train, ",", ".")
 write(os.path.join(here, "passengers_new.csv"), new, ",", ".")
 write(os.path.join(tests, "decimal.csv"), train, ";", ",")
