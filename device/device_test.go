@@ -435,10 +435,10 @@ func TestChooseBounded(t *testing.T) {
 		share float64
 		want  string
 	}{
-		{of(4600, same), 0.1, "dense"}, // 60·4600³ operations take less than a minute at 1e11 a second
-		{of(4700, same), 0.1, "bounded"},
-		{of(4700, same), third, "bounded"},
-		{of(4700, same), 0.7, "dense"}, // 0.7³ of the operations
+		{of(6600, same), 0.1, "dense"}, // 20·6600³ operations take less than a minute at 1e11 a second
+		{of(6700, same), 0.1, "bounded"},
+		{of(6700, same), third, "bounded"},
+		{of(6700, same), 0.7, "dense"}, // 0.7³ of the operations
 		{of(10000, same), 0.9, "bounded"},
 		{of(10000, func(w *Workload) { w.D = 4 }), 0.1, "dense"},
 		{of(10000, func(w *Workload) { w.Program = nil }), 0.1, "dense"},
@@ -463,7 +463,7 @@ func TestChooseBounded(t *testing.T) {
 	}
 	// Subsets of few rows are exact even if the method was named.
 	named := testcheck.Get(backends("bounded", []Method{small{}, bounded{structured{share: 0.1}}}, []Device{fakeDevice{name: "cpu"}}, known))(t)
-	for n, want := range map[int]string{2000: DenseName, 5000: "bounded"} {
+	for n, want := range map[int]string{2000: DenseName, 7000: "bounded"} {
 		if got := Suiting(named[0], of(n, same)).Capabilities().Method; got != want {
 			t.Errorf("%d rows by %s, want %s", n, got, want)
 		}

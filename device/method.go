@@ -237,7 +237,7 @@ func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
 
 // A method with a bound stands in for the best exact method if that does not fit in memory, or takes at least cheaper times as many
 // operations, and a fit of fitValues values is not brief.
-const cheaper, fitValues = 3, 60
+const cheaper, fitValues = 3, 20
 
 // Brief reports whether a number of values with gradient take less than a minute at 1e11 operations in a second, about the rate
 // of two cores. No measured rate decides, so that a job does the same on all machines on which it has room.

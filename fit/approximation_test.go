@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/devicetest/methodtest"
 	"gpfit/device/devicetest/testmethod"
 	"gpfit/device/textbook"
 	"gpfit/fit/problem"
@@ -18,6 +19,7 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/testcheck"
+	"gpfit/method/tree"
 )
 
 // nearly returns a backend of the method with a bound, on plain formulas.
@@ -270,5 +272,20 @@ func TestLostByExperts(t *testing.T) {
 		if lost, err := lostByExperts(t.Context(), out.Job, backend, z, 0, []device.Method{m}); lost != nil || err != nil {
 			t.Errorf("%s: %+v, %v", name, lost, err)
 		}
+	}
+}
+
+// TestWithoutNoise checks that a fit by a tree has a model, a fair one, where no digits are left for a bound.
+func TestWithoutNoise(t *testing.T) {
+	d := problem.Data{N: 300, D: 2}
+	for i := range d.N {
+		a, b := math.Mod(float64(i)*0.754877666, 1), math.Mod(float64(i)*0.569840291, 1)
+		d.X, d.Y = append(d.X, a, b), append(d.Y, math.Sin(3*a)*math.Exp(b))
+	}
+	job := testcheck.Get(Prepare(d, problem.Options{Kernel: "matern52", LeaveOneOut: true}, problem.Events{}))(t)
+	out := testcheck.Get(Run(t.Context(), job, methodtest.Open(t, tree.Method{})))(t)
+	defer out.Close()
+	if r := &out.Report; r.Approximation == nil || !r.Approximation.Loose() || r.Verdict.Level != summary.Fair || r.Verdict.Next == nil || r.Verdict.Next.Options["method"] != device.DenseName {
+		t.Errorf("%+v, %+v", r.Approximation, r.Verdict)
 	}
 }

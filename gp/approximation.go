@@ -40,15 +40,21 @@ func (a Approximation) Of(ctx context.Context, ws device.Workspace, residuals, a
 	if !ok {
 		return nil, nil, nil
 	}
-	if err := ws.Solve(ctx, slices.Clone(residuals), targets); err != nil { // the bound is of the last one
+	err = ws.Solve(ctx, slices.Clone(residuals), targets) // the bound is of the last one
+	bound := bounded.Bound()
+	a = Approximation{Method: ws.Method(), Tolerance: a.Tolerance, Tightened: a.Tightened, Element: bound.Tolerance, Rank: bound.Rank}
+	if device.IsNotPD(err) { // too few digits
+		a.Missed = math.MaxFloat64
+		return &a, nil, nil
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	found, err := bounded.Verify(ctx, residuals, alpha, targets)
 	if err != nil {
 		return nil, nil, err
 	}
-	bound := bounded.Bound()
-	a = Approximation{Method: ws.Method(), Tolerance: a.Tolerance, Tightened: a.Tightened, Element: bound.Tolerance, Rank: bound.Rank, RowsVerified: found.Rows}
+	a.RowsVerified = found.Rows
 	total := float64(targets) * found.LogDet
 	if found.Correction == nil {
 		total += float64(targets) * bound.Fit
@@ -119,7 +125,7 @@ func (a *Approximation) Advice() string {
 	}
 	switch {
 	case a.Unknown():
-	case a.steep():
+	case *a.Bound <= a.Tolerance:
 		why = fmt.Sprintf("the derivatives of the NLML may be off by %.2g, so that a search may end beside the optimum", *a.Gradient)
 	default:
 		why = fmt.Sprintf("the NLML may be off by %.2g nats, and %g were wanted", *a.Bound, a.Tolerance)

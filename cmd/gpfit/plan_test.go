@@ -59,7 +59,7 @@ func TestBoundedChosen(t *testing.T) {
 	var large, small strings.Builder
 	fmt.Fprintln(&large, "a,b,c,d,y")
 	fmt.Fprintln(&small, "a,b,c,d,y")
-	for i := range 6000 {
+	for i := range 7500 {
 		x := math.Mod(float64(i)*0.6180339887, 1)
 		row := fmt.Sprintf("%.6f,%.6f,%d,%d,%.6f", x, math.Mod(float64(i)*0.7548776662, 1), i*i%13, i*i%17, math.Sin(6*x))
 		fmt.Fprintln(&large, row)

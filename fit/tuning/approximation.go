@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gpfit/device"
 	"gpfit/gp"
@@ -24,7 +25,7 @@ func (s *Placement) goExact(ctx context.Context, err error) (gone bool, rest err
 	if !bounded || !digits && !isA[*device.UnsupportedError](err) {
 		return false, err
 	}
-	if digits {
+	if digits && !strings.Contains(err.Error(), "too few digits") {
 		err = fmt.Errorf("the method %s has too few digits there, and dense may have enough: %w", s.Workspace.Method(), err)
 	}
 	exact := device.Exactly(s.from, s.Job.workload())
@@ -65,7 +66,11 @@ func (s *Placement) Approximate(ctx context.Context, z []float64) error {
 	_, _, alpha := s.Objective.Theta()
 	wanted := gp.Approximation{Tolerance: s.Job.Tolerance(), Tightened: s.Job.Tightened}
 	a, fits, err := wanted.Of(ctx, s.Workspace, residuals, alpha, s.Job.Sample.T())
-	s.Approximation, s.correction = a, correction{fits, alpha, kept}
+	if s.Approximation, s.correction = a, (correction{fits, alpha, kept}); err == nil && a.Unknown() {
+		if err = kept.Recall(s.Objective); err == nil { // a solution without digits has left no factor
+			err = s.Objective.Restore(ctx)
+		}
+	}
 	return err
 }
 

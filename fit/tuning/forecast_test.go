@@ -13,7 +13,7 @@ import (
 
 // TestForecastOfFewRows checks that few rows count as the method dense takes them where the method of all rows is not exact.
 func TestForecastOfFewRows(t *testing.T) {
-	const n, few = 6000, 500
+	const n, few = 7000, 500
 	d := problem.Data{N: n, D: 2}
 	for i := range n {
 		d.X, d.Y = append(d.X, float64(i%71), float64(i%83)), append(d.Y, float64(i%7))

@@ -14,7 +14,7 @@ import (
 // TestExpertsAreExact checks that subsets of a fit by local experts do not take a method with a bound, although it is chosen for one
 // process of these rows: experts do not know its bound.
 func TestExpertsAreExact(t *testing.T) {
-	const n = 5000
+	const n = 7000
 	x := testcheck.Slice(2*n, func(i int) float64 { return math.Mod(float64(i)*0.7548776662, 1) })
 	data := problem.Data{X: x, Y: testcheck.Slice(n, func(i int) float64 { return math.Sin(9 * x[2*i]) }), N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 	for experts, exact := range map[string]bool{"": false, "kmeans:2": true} {

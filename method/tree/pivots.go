@@ -217,7 +217,7 @@ func (b *block) check() (missed []miss) {
 	}
 	c := b.elements(b.threads, b.a.Points, b.b.Pick(b.j))
 	y, x := b.interpolate(b.threads, b.a, b.b, b.a.Pick(b.i), b.b.Pick(b.j))
-	p := &checking{block: b, c: c, x: x, y: y}
+	p := &checking{block: b, c: c, x: x, y: y, most: b.missing(len(b.j))}
 	missed = append(p.wholes(), p.partners(b.a, b.b, false)...)
 	missed = append(missed, p.partners(b.b, b.a, true)...)
 	slices.SortStableFunc(missed, func(m, o miss) int { return cmp.Compare(o.by, m.by) })
@@ -228,6 +228,14 @@ func (b *block) check() (missed []miss) {
 type checking struct {
 	*block
 	c, x, y blas64.General
+	// most is the largest element that it may miss, with rounding.
+	most float64
+}
+
+// missing returns the largest element that a block of a rank may miss: the tolerance, and a rounding error that no pivot makes smaller.
+func (e *evaluation) missing(rank int) float64 {
+	const grain = 16 * 0x1p-53
+	return e.tolerance + grain*e.amplitude*math.Sqrt(float64(rank))
 }
 
 // longest returns the rows with the largest norms, where an interpolation is at its worst.
@@ -249,7 +257,7 @@ func (p *checking) wholes() (missed []miss) {
 		p.borrow(func(e *kernel.Evaluator) { e.Row(values, x.Points, i, y.Points, 0, y.N) })
 		worst := miss{}
 		for j, want := range values {
-			if d := math.Abs(want - vec.Dot(v, row(m, j))); d > p.tolerance && d > worst.by {
+			if d := math.Abs(want - vec.Dot(v, row(m, j))); d > p.most && d > worst.by {
 				worst = miss{i, j, d}
 			}
 		}
@@ -321,7 +329,7 @@ func (p *checking) partners(x, y *side, back bool) []miss {
 				e.Row(values[:m], x.Points, i, gathered, 0, m)
 				worst := miss{}
 				for k, j := range partners {
-					if d := math.Abs(values[k] - vec.Dot(row(mine, i), row(other, j))); d > p.tolerance && d > worst.by {
+					if d := math.Abs(values[k] - vec.Dot(row(mine, i), row(other, j))); d > p.most && d > worst.by {
 						worst = miss{i, j, d}
 					}
 				}
