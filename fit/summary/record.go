@@ -61,6 +61,8 @@ type UpdateReport struct {
 	Extended bool   `json:"extended"`
 	// Method is the name of the method if it is not dense.
 	Method string `json:"method,omitempty"`
+	// Approximation says how far the new model may be off; nil for exact methods.
+	Approximation *gp.Approximation `json:"approximation,omitempty"`
 	// NLMLBefore belongs to the model, NLML to the new model, in scaled units.
 	NLMLBefore float64 `json:"nlml_before"`
 	NLML       float64 `json:"nlml"`
@@ -108,8 +110,8 @@ func NewUpdateReport(before, after *gp.Model, e *gp.Extension) (*UpdateReport, e
 	if r.NewRows = e.Targets; e.Method != device.DenseName {
 		r.Method = e.Method
 	}
-	if advice := after.Approximation.Advice(); advice != "" {
-		r.Warnings = append(r.Warnings, advice)
+	if r.Approximation = after.Approximation; r.Approximation.Loose() {
+		r.Warnings = append(r.Warnings, r.Approximation.Advice())
 	}
 	for _, s := range r.NewRows {
 		if expected := r.Added - s.Outlying; s.PValue < leastPValue {
