@@ -151,7 +151,7 @@ func (s *scheduler) loop() (Summary, error) {
 			s.leave(t)
 		case <-stop:
 			stop = nil
-			s.note(fmt.Sprintf("stopping: %d running jobs keep their checkpoints", len(s.running)))
+			s.note("stopping; checkpoints remain of " + textform.Counted(s.pool.Running, "running job"))
 		case <-tick.C:
 			s.tellProgress()
 			if len(s.running) < s.pool.Cores && time.Since(lastLook) > elsewhereInterval {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -211,7 +212,10 @@ func (r *runner) events(t *task) problem.Events {
 	events := problem.Events{}
 	if t.job.Each == nil || len(t.job.Each.Labels) == 1 {
 		events.OnFit = func(p hyperopt.FitProgress) {
-			status := fmt.Sprintf("%.0f %%, best NLML %.4f", 100*p.Share, p.Best)
+			status := fmt.Sprintf("%.0f %%", 100*p.Share)
+			if !math.IsInf(p.Best, 0) {
+				status += fmt.Sprintf(", best NLML %.4f", p.Best)
+			}
 			t.status.Store(&status)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/fit/tuning"
 	"gpfit/graph"
+	"gpfit/internal/textform"
 	"gpfit/kernel"
 )
 
@@ -149,11 +150,18 @@ func (r *selection) choose() error {
 		return nil
 	}
 	r.candidates[0].Mean = choice.Models[0].Mean
-	for _, m := range choice.Models[1:] {
-		nlml := m.Objective * float64(outcome.Report.N) / float64(choice.Rows)
-		r.candidates = append(r.candidates, Candidate{Kernel: m.Kernel, Mean: m.Mean, Parameters: m.Parameters, NLML: &nlml, BIC: &m.BIC, Status: fmt.Sprintf("compared on %d rows", choice.Rows)})
-	}
+	r.candidates = append(r.candidates, compared(choice, outcome.Report.N)...)
 	return nil
+}
+
+// compared returns the models that a choice for n rows compared, without the chosen one if that was on all rows.
+func compared(choice *summary.ModelChoice, n int) (out []Candidate) {
+	for i, m := range choice.Models {
+		if nlml := m.Objective * float64(n) / float64(choice.Rows); i > 0 || choice.Rows < n {
+			out = append(out, Candidate{Kernel: m.Kernel, Mean: m.Mean, Parameters: m.Parameters, NLML: &nlml, BIC: &m.BIC, Status: fmt.Sprintf("compared on %d rows", choice.Rows)})
+		}
+	}
+	return out
 }
 
 // better reports whether a candidate is better than another one by the score. A poor one is not better than others.
@@ -177,7 +185,11 @@ func (r *selection) score(c Candidate) float64 {
 func (r *selection) interrupted(err error) error {
 	if problem.IsCancelled(err) {
 		r.stopped = "interrupted"
-		return &problem.CancelledError{Msg: fmt.Sprintf("interrupted after %d kernels", len(r.candidates)), Err: err}
+		msg := "interrupted after " + textform.Counted(len(r.candidates), "kernel")
+		if r.best < 0 {
+			msg += ": nothing was written, and the same command begins anew; option subsample compares on fewer rows"
+		}
+		return &problem.CancelledError{Msg: msg, Err: err}
 	}
 	return err
 }

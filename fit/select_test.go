@@ -82,6 +82,22 @@ func TestSelectAutomatic(t *testing.T) {
 	testcheck.Words(t, r.Text(), "compared on 40 rows", "best by bic", "chosen                 "+want.Choice.Text())
 }
 
+// TestSelectOnFewerRows checks that the table has the chosen model also as it was compared, so that the lowest BIC of what was
+// compared is its own.
+func TestSelectOnFewerRows(t *testing.T) {
+	choice := &summary.ModelChoice{Rows: 750, Models: []summary.ChosenModel{{Kernel: "rbf", Mean: "zero", Objective: -10, BIC: -30}, {Kernel: "rq", Mean: "zero", Objective: -9, BIC: -20}}}
+	nlml, bic := -15.0, -10.0
+	r := Selection{N: 1500, Score: ByBIC, Candidates: append([]Candidate{{Kernel: "rbf", NLML: &nlml, BIC: &bic}}, compared(choice, 1500)...), Report: &summary.Report{N: 1500, Choice: choice}}
+	c := r.Candidates[1]
+	if len(r.Candidates) != 3 || c.Kernel != "rbf" || *c.BIC != -30 || *c.NLML != -20 || c.Status != "compared on 750 rows" {
+		t.Errorf("%+v", r.Candidates)
+	}
+	testcheck.Words(t, r.Text(), "over all 1500 rows, the second those of the same model")
+	if c := compared(choice, 750); len(c) != 1 || c[0].Kernel != "rq" || *c[0].NLML != -9 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestGreedy checks that the search finds that the data are a line and a wiggle for
 // any order of the leaves, never fits a kernel twice, and is deterministic.
 func TestGreedy(t *testing.T) {

@@ -19,5 +19,10 @@ var others = suggest.Others{
 	"-gpfit estimates the noise by itself; option noise none leaves it out":                                                 "white whitenoise nugget noise eye delta",
 	"-every term has a signal_variance by itself: leave it out":                                                             "scale",
 	"-a random walk is close to matern12 with a long lengthscale":                                                           "brownian wiener randomwalk brownianmotion",
+	"-a factor is a signal_variance: rbf(signal_variance=2)":                                                                "number",
+	"-a power is a product: rbf*rbf":                                                                                        "*",
 	"-a spectral mixture is a sum such as rbf*cosine + rbf*cosine":                                                          "spectralmixture sm gibbsmixture",
 }
+
+// otherArguments are the names of arguments that every kernel has.
+var otherArguments = suggest.Others{"dims": "activedims columns cols axis", "ard": "ardnumdims inputdim isotropic"}

@@ -157,7 +157,9 @@ func (p *textParser) argument(leaf *Leaf) (err error) {
 		if leaf.ARD {
 			return p.Fail(start, "argument \"ard\" is given twice")
 		}
-		leaf.ARD = true
+		if leaf.ARD = true; p.Accept('=') {
+			return p.Fail(start, "ard has no value: its name alone gives each column a lengthscale")
+		}
 		return nil
 	case name == "dims":
 		if leaf.Dims != nil {
@@ -189,7 +191,7 @@ func (p *textParser) argument(leaf *Leaf) (err error) {
 	if name == "" {
 		return p.Fail(start, "expected an argument of %s: one of %s", leaf.Family.Name, strings.Join(known, ", "))
 	}
-	return p.Fail(start, "%s has no argument %q%s; its arguments are %s", leaf.Family.Name, name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
+	return p.Fail(start, "%s has no argument %q%s; its arguments are %s", leaf.Family.Name, name, otherArguments.Hint(name, known), strings.Join(known, ", "))
 }
 
 // number reads the number of a leaf, with or without its name.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gpfit/internal/each"
+	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )
 
@@ -122,6 +123,7 @@ func parse(text textform.Scanner) (Expr, error) {
 	if strings.TrimSpace(text.Text) == "" {
 		return nil, nil
 	}
+	text.Others = suggest.Others{"poly(2)": "quadratic", "poly(3)": "cubic", "constant": "const ordinary", "linear": "universal trend"}
 	p := &parser{text}
 	var e Expr
 	err := p.Each('+', func() error {

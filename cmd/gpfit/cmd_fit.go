@@ -169,6 +169,9 @@ func checkFiles(c *cli.Command, path string) error {
 	model := cli.Destination("out", c.Output.Out)
 	if model.Path == "" {
 		model.Path, model.Other = output.ModelName(path), output.DistinctName(path)
+		if model.Path == path { // the table is a model, as reading it tells
+			return nil
+		}
 		c.Output.Out = model.Path
 	}
 	// A fit that continues replaces the model that it wrote when it was interrupted.

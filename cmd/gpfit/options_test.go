@@ -255,7 +255,7 @@ func TestFlagsOfOthers(t *testing.T) {
 	known := commands(newRoot("", nil, nil, io.Discard))["fit"].Flags()
 	for _, name := range strings.Fields("trend cv nugget verbose seasonality alpha n-restarts normalize covtype formula gpu cuda x y output model length-scale " +
 		"lengthscale nu sigma theta n_restarts_optimizer normalize_y random-state n-jobs max-iter " +
-		"messages lr noise-var lower upper nugget.estim estim.method trend.formula n-restarts num-restarts restart") {
+		"messages lr noise-var lower upper nugget.estim estim.method trend.formula n-restarts num-restarts restart num_inducing training_iter scoring") {
 		text := failing("fit", "data.csv", "--"+name, "1")
 		_, hint, _ := strings.Cut(text, "unknown flag --"+name)
 		hints := flag.FindAllString(hint, -1)

@@ -9,13 +9,11 @@ import (
 // longest is the length in bytes up to which a word gets a suggestion.
 const longest = 200
 
-// Closest returns the known word closest to asked, if they differ in at most two
-// characters or a third of them, ignoring case.
+// Closest returns the known word closest to asked, if they differ in at most two characters
+// or a third of them, and half of them for short words, ignoring case.
 func Closest(asked string, known []string) (string, bool) {
-	limit := max(2, len([]rune(asked))/3)
-	if len(asked) < 3 {
-		limit = len(asked) - 1
-	}
+	n := len([]rune(asked))
+	limit := max(min(2, n/2), n/3)
 	best, bestDistance := "", limit+1
 	for _, word := range known {
 		if len(asked) > longest || len(word) > len(asked)+4*limit || len(asked) > len(word)+4*limit {
@@ -59,23 +57,24 @@ func (o Others) Hint(asked string, known []string) string {
 	return DidYouMean(asked, known)
 }
 
-// distance is the distance of Levenshtein: the number of characters to insert, delete or replace.
+// distance is the number of characters to insert, delete, replace or swap with the next.
 func distance(a, b []rune) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, c := range a {
-		before := row[0]
-		row[0] = i + 1
-		for j, d := range b {
-			replace := before
-			if c != d {
-				replace++
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		for j := range d[i] {
+			if i == 0 || j == 0 {
+				d[i][j] = i + j
+				continue
 			}
-			before = row[j+1]
-			row[j+1] = min(replace, before+1, row[j]+1)
+			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1])
+			if a[i-1] != b[j-1] {
+				d[i][j] = min(d[i-1][j], d[i][j-1], d[i-1][j-1]) + 1
+			}
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
 		}
 	}
-	return row[len(b)]
+	return d[len(a)][len(b)]
 }
