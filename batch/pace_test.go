@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"gpfit/batch/rundir"
 	"gpfit/batch/spec"
+	"gpfit/hyperopt"
 	"gpfit/internal/testcheck"
 )
 
@@ -65,5 +67,17 @@ func TestPast(t *testing.T) {
 	}
 	if got := past(continued[:3], checkpoint); got != 55*time.Second {
 		t.Errorf("%v until it was killed", got)
+	}
+}
+
+// TestStatusOfJob checks that a job names its best NLML from its first value on.
+func TestStatusOfJob(t *testing.T) {
+	job := &task{}
+	events := (&runner{}).events(job)
+	for best, want := range map[float64]string{math.Inf(1): "10 %", -2: "10 %, best NLML -2.0000"} {
+		events.OnFit(hyperopt.FitProgress{Share: 0.1, Best: best})
+		if got := *job.status.Load(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -98,6 +98,14 @@ func TestSelectOnFewerRows(t *testing.T) {
 	}
 }
 
+// TestSelectInterrupted checks that a comparison that ends before it has a model says what to do.
+func TestSelectInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Select(ctx, trend(20), problem.Options{}, problem.Events{}, SelectOptions{CrossValidation: problem.CrossValidation{Folds: 2}}, backend)
+	testcheck.Fail[*problem.CancelledError](t, err, "interrupted after 0 kernels: nothing was written, and the same command begins anew")
+}
+
 // TestGreedy checks that the search finds that the data are a line and a wiggle for
 // any order of the leaves, never fits a kernel twice, and is deterministic.
 func TestGreedy(t *testing.T) {

@@ -138,6 +138,9 @@ func TestBatchSignal(t *testing.T) {
 		if !errors.As(err, &ended) || ended.ExitCode() != exit.Interrupted {
 			t.Fatalf("%v: %v\n%s", sig, err, cmd.Stderr)
 		}
+		if told := cmd.Stderr.(*bytes.Buffer).String(); !strings.Contains(told, "checkpoints remain of 2 running jobs") && !strings.Contains(told, "checkpoints remain of 1 running job\n") {
+			t.Errorf("of two cores and a job that runs ahead:\n%s", told)
+		}
 		if files, _ := filepath.Glob(filepath.Join(r, "checkpoints", "*.ckpt")); len(files) == 0 {
 			t.Error("no checkpoint was left")
 		}
