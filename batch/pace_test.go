@@ -25,9 +25,7 @@ func TestLeft(t *testing.T) {
 	slow, fast := job("a", "auto", 500), job("a", "rbf", 500)
 	now := time.Now()
 	s := &scheduler{pending: []*task{at(slow, 0)}, running: map[*task]bool{}}
-	if got := s.left(now); got != 0 {
-		t.Errorf("%v left before any job has finished", got)
-	}
+	testcheck.Within(t, s.left(now).Seconds(), 0, 0, "left before any job has finished")
 	s.pace.add(&at(fast, 0).demand, 2)
 	testcheck.Within(t, s.left(now).Seconds(), 2, 1e-9, "a kind that is not known, by the cost")
 	s.pace.add(&at(slow, 0).demand, 100)
@@ -49,25 +47,15 @@ func TestPast(t *testing.T) {
 	event := func(kind string, seconds int) rundir.JobEvent {
 		return rundir.JobEvent{Type: kind, Time: began.Add(time.Duration(seconds) * time.Second)}
 	}
-	if got := whole(rundir.Record{event(rundir.Started, 0), event(rundir.Done, 40)}); got != 40*time.Second {
-		t.Errorf("a whole job took %v", got)
-	}
+	testcheck.Within(t, whole(rundir.Record{event(rundir.Started, 0), event(rundir.Done, 40)}).Seconds(), 40, 0, "a whole job")
 	continued := rundir.Record{event(rundir.Started, 0), event(rundir.Interrupted, 30), event(rundir.Started, 100), event(rundir.Done, 140)}
-	if got := whole(continued); got != 0 {
-		t.Errorf("a job of two attempts took %v", got)
-	}
+	testcheck.Within(t, whole(continued).Seconds(), 0, 0, "a job of two attempts")
 	checkpoint := filepath.Join(t.TempDir(), "c")
-	if got := past(continued[:2], checkpoint); got != 0 {
-		t.Errorf("%v without a checkpoint", got)
-	}
+	testcheck.Within(t, past(continued[:2], checkpoint).Seconds(), 0, 0, "without a checkpoint")
 	testcheck.Do(t, os.WriteFile(checkpoint, nil, 0o600))
 	testcheck.Do(t, os.Chtimes(checkpoint, began, began.Add(125*time.Second)))
-	if got := past(continued[:2], checkpoint); got != 30*time.Second {
-		t.Errorf("%v until it was interrupted", got)
-	}
-	if got := past(continued[:3], checkpoint); got != 55*time.Second {
-		t.Errorf("%v until it was killed", got)
-	}
+	testcheck.Within(t, past(continued[:2], checkpoint).Seconds(), 30, 0, "until it was interrupted")
+	testcheck.Within(t, past(continued[:3], checkpoint).Seconds(), 55, 0, "until it was killed")
 }
 
 // TestStatusOfJob checks that a job names its best NLML from its first value on.

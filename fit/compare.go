@@ -145,12 +145,10 @@ func (r *selection) choose() error {
 		return nil
 	}
 	r.best, r.outcome = 0, outcome
-	choice := outcome.Report.Choice
-	if choice == nil {
-		return nil
+	if choice := outcome.Report.Choice; choice != nil {
+		r.candidates[0].Mean = choice.Models[0].Mean
+		r.candidates = append(r.candidates, compared(choice, outcome.Report.N)...)
 	}
-	r.candidates[0].Mean = choice.Models[0].Mean
-	r.candidates = append(r.candidates, compared(choice, outcome.Report.N)...)
 	return nil
 }
 
@@ -187,7 +185,7 @@ func (r *selection) interrupted(err error) error {
 		r.stopped = "interrupted"
 		msg := "interrupted after " + textform.Counted(len(r.candidates), "kernel")
 		if r.best < 0 {
-			msg += ": nothing was written, and the same command begins anew; option subsample compares on fewer rows"
+			msg += ": nothing is written, and the same command begins anew; option subsample takes fewer rows"
 		}
 		return &problem.CancelledError{Msg: msg, Err: err}
 	}

@@ -8,7 +8,7 @@ var others = suggest.Others{
 	"rbf(ard)": "rbfard seard seiso", "matern12": "exponential exp ou ornsteinuhlenbeck absoluteexponential laplacian laplace laplacedot matern1",
 	"matern32": "matern3 mat32", "matern52": "matern5 mat52 matern", "rq": "rationalquadratic rationalquad ratquad",
 	"periodic": "periodic expsinesquared stdperiodic locallyperiodic seasonal seasonality", "poly(2)": "polynomial quadratic polydot", "linear": "linear dotproduct vanilladot",
-	"constant": "bias const constant", "hamming": "categorical overlap index", "arcsine": "neuralnetwork nn arccos arccosine mlp",
+	"-a factor is a signal_variance: rbf(signal_variance=2)": "0 1 2 3 4 5 6 7 8 9", "-a power is a product: rbf*rbf": "*", "constant": "bias const constant", "hamming": "categorical overlap index", "arcsine": "neuralnetwork nn arccos arccosine mlp",
 	"wendland(1)": "piecewisepolynomial compact", "additive(rbf)": "additivestructure",
 	"-a power exponential is formula(exp(-(r/a)^p), a=1, p=1, dims=c) for each column c, with option bounds p=0.01:2":       "powexp powerexponential gammaexponential",
 	"-the ANOVA kernel is additive(rbf) for degree 1; for others, a product such as additive(rbf)*additive(rbf) is near":    "anova anovadot",
@@ -19,10 +19,5 @@ var others = suggest.Others{
 	"-gpfit estimates the noise by itself; option noise none leaves it out":                                                 "white whitenoise nugget noise eye delta",
 	"-every term has a signal_variance by itself: leave it out":                                                             "scale",
 	"-a random walk is close to matern12 with a long lengthscale":                                                           "brownian wiener randomwalk brownianmotion",
-	"-a factor is a signal_variance: rbf(signal_variance=2)":                                                                "number",
-	"-a power is a product: rbf*rbf":                                                                                        "*",
 	"-a spectral mixture is a sum such as rbf*cosine + rbf*cosine":                                                          "spectralmixture sm gibbsmixture",
 }
-
-// otherArguments are the names of arguments that every kernel has.
-var otherArguments = suggest.Others{"dims": "activedims columns cols axis", "ard": "ardnumdims inputdim isotropic"}

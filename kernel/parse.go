@@ -153,24 +153,17 @@ func (p *textParser) argument(leaf *Leaf) (err error) {
 		return p.number(leaf, number, start, name)
 	case (name == "ard" || name == rotatedName || name == sphereName) && (leaf.Family.otherDistance() != "" || name != "ard" && leaf.Family.takesDistances()):
 		return leaf.distance(name, func() error { return p.Fail(start, "distances are of one kind: take one of ard, rotated and sphere") })
+	case name == "ard" && leaf.ARD, name == "dims" && leaf.Dims != nil, leaf.Start[name] != nil:
+		return p.Fail(start, "argument %q is given twice", name)
 	case name == "ard":
-		if leaf.ARD {
-			return p.Fail(start, "argument \"ard\" is given twice")
-		}
 		if leaf.ARD = true; p.Accept('=') {
 			return p.Fail(start, "ard has no value: its name alone gives each column a lengthscale")
 		}
 		return nil
 	case name == "dims":
-		if leaf.Dims != nil {
-			return p.Fail(start, "argument \"dims\" is given twice")
-		}
 		leaf.Dims, err = p.Dims()
 		return err
 	case slices.Contains(leaf.Family.parameterNames(), name):
-		if leaf.Start[name] != nil {
-			return p.Fail(start, "argument %q is given twice", name)
-		}
 		if leaf.Start == nil {
 			leaf.Start = map[string][]float64{}
 		}
@@ -191,7 +184,7 @@ func (p *textParser) argument(leaf *Leaf) (err error) {
 	if name == "" {
 		return p.Fail(start, "expected an argument of %s: one of %s", leaf.Family.Name, strings.Join(known, ", "))
 	}
-	return p.Fail(start, "%s has no argument %q%s; its arguments are %s", leaf.Family.Name, name, otherArguments.Hint(name, known), strings.Join(known, ", "))
+	return p.Fail(start, "%s has no argument %q%s; its arguments are %s", leaf.Family.Name, name, suggest.Others{"dims": "activedims columns cols axis", "ard": "ardnumdims"}.Hint(name, known), strings.Join(known, ", "))
 }
 
 // number reads the number of a leaf, with or without its name.

@@ -86,17 +86,13 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	known := slices.DeleteFunc(commandNames(cmd), func(name string) bool { // many short words are close by chance
-		return len(name) <= 4 && !strings.HasPrefix(args[0], name[:1])
-	})
-	return exit.Usagef("unknown command %s%s", textform.Quote(args[0]), otherCommands.Hint(args[0], known))
+	return exit.Usagef("unknown command %s%s", textform.Quote(args[0]), otherCommands.Hint(args[0], commandNames(cmd)))
 }
 
 // otherCommands are names of commands in other programs.
 var otherCommands = suggest.Others{
 	"fit": "train training learn estimate regress regression km gp run tune optimize", "inspect": "summary info describe print",
-	"-'gpfit report' makes a page with figures; fit, predict and others have --plot":          "plot figure draw chart",
-	"-'gpfit fit --scores cv' cross-validates; 'gpfit select' compares kernels so":            "cv crossval crossvalidate validate kfold",
+	"-'gpfit report' makes a page with figures; fit, predict and others have --plot": "plot figure draw chart", "-'gpfit fit --scores cv' cross-validates; 'gpfit select' compares kernels so": "cv crossval crossvalidate validate kfold",
 	"-'gpfit predict --score' compares predictions with a table; 'gpfit loo' leaves rows out": "score evaluate test metrics",
 }
 

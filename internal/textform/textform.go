@@ -40,7 +40,7 @@ type Scanner struct {
 	// known. AnyColumn accepts any name, to check a text before its table is read.
 	Columns   Columns
 	AnyColumn bool
-	// Others are names of other programs, signs in place of a name, and "number".
+	// Others are names of other programs, and signs and digits in place of a name.
 	Others suggest.Others
 }
 
@@ -81,11 +81,8 @@ func (s *Scanner) OneOf(kind string, known []string) (name string, start int, er
 	name, start = s.Word()
 	switch {
 	case !IsName(name):
-		sign := s.Text[start:min(start+1, len(s.Text))]
-		if name != "" {
-			sign = "number"
-		}
-		err = s.Fail(start, "expected a %s%s: one of %s", kind, s.Others.Hint(sign, nil), strings.Join(known, ", "))
+		hint := s.Others.Hint(s.Text[start:min(start+1, len(s.Text))], nil)
+		err = s.Fail(start, "expected a %s%s: one of %s", kind, hint, strings.Join(known, ", "))
 	case !slices.Contains(known, name):
 		err = s.Fail(start, "unknown %s %s%s: the known ones are %s", kind, Quote(name), s.Others.Hint(name, known), strings.Join(known, ", "))
 	}
