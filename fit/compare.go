@@ -185,7 +185,7 @@ func (r *selection) interrupted(err error) error {
 		r.stopped = "interrupted"
 		msg := "interrupted after " + textform.Counted(len(r.candidates), "kernel")
 		if r.best < 0 {
-			msg += ": nothing is written, and the same command begins anew; option subsample takes fewer rows"
+			msg += ": nothing is written, and the same command starts from the beginning; option subsample takes fewer rows"
 		}
 		return &problem.CancelledError{Msg: msg, Err: err}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/internal/each"
 	"gpfit/internal/testcheck"
 	"gpfit/kernel"
 )
@@ -170,7 +171,7 @@ func TestSelectCancel(t *testing.T) {
 	}
 	testcheck.Do(t, r.Outcome.SaveModel(t.TempDir()+"/m", false))
 	r, err = Select(ctx, trend(40), problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend)
-	if testcheck.Fail[*problem.CancelledError](t, err, "interrupted after 0 kernels: nothing is written, and the same command begins anew"); r != nil {
+	if testcheck.Fail[*problem.CancelledError](t, err, "interrupted after 0 kernels: nothing is written, and the same command starts from the beginning"); r != nil {
 		t.Errorf("cancelled from the start: %+v", r)
 	}
 }
@@ -204,8 +205,7 @@ func TestSelectFailures(t *testing.T) {
 			t.Errorf("%s accepted", what)
 		}
 	}
-	set := problem.Options{Kernel: "rbf", Mean: "zero", Set: []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}}}
-	_, err = Select(t.Context(), d, set, problem.Events{}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend)
+	_, err = Select(t.Context(), d, problem.Options{Kernel: "rbf", Mean: "zero", Set: []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, problem.Events{}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend)
 	testcheck.Fail[error](t, err, "kernel rbf + linear: option set lengthscale")
 }
 
@@ -214,12 +214,9 @@ func mustParse(t *testing.T, text string) kernel.Expr {
 	return testcheck.Get(kernel.Parse(text))(t)
 }
 
-func bases(t *testing.T, texts ...string) (out []*kernel.Leaf) {
+func bases(t *testing.T, texts ...string) []*kernel.Leaf {
 	t.Helper()
-	for _, text := range texts {
-		out = append(out, mustParse(t, text).(*kernel.Leaf))
-	}
-	return out
+	return each.Of(texts, func(text string) *kernel.Leaf { return mustParse(t, text).(*kernel.Leaf) })
 }
 
 func TestCanonical(t *testing.T) {
@@ -232,12 +229,10 @@ func TestCanonical(t *testing.T) {
 		"(rbf + rbf)*(rbf + linear)":   "(linear + rbf)*(rbf + rbf)",
 		"linear + rbf*cosine":          "cosine*rbf + linear",
 	} {
-		got := canonical(mustParse(t, text))
-		if got.String() != want {
-			t.Errorf("%s becomes %s, want %s", text, got, want)
-		}
-		if again := canonical(mustParse(t, got.String())).String(); again != want {
-			t.Errorf("%s becomes %s when done twice", want, again)
+		for _, from := range []string{text, want} {
+			if got := canonical(mustParse(t, from)).String(); got != want {
+				t.Errorf("%s becomes %s, want %s", from, got, want)
+			}
 		}
 	}
 }

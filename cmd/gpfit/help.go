@@ -92,8 +92,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 // otherCommands are names of commands in other programs.
 var otherCommands = suggest.Others{
 	"fit": "train training learn estimate regress regression km gp run tune optimize", "inspect": "summary info describe print",
-	"-'gpfit report' makes a page with figures; fit, predict and others have --plot": "plot figure draw chart", "-'gpfit fit --scores cv' cross-validates; 'gpfit select' compares kernels so": "cv crossval crossvalidate validate kfold",
-	"-'gpfit predict --score' compares predictions with a table; 'gpfit loo' leaves rows out": "score evaluate test metrics",
+	"-'gpfit report' makes a page with figures; fit, predict and others have --plot": "plot figure draw chart", "-'gpfit fit --scores cv' cross-validates; 'gpfit select' compares kernels so": "cv crossval crossvalidate validate kfold", "-'gpfit predict --score' compares predictions with a table; 'gpfit loo' leaves rows out": "score evaluate test metrics",
 }
 
 func commandNames(cmd *cobra.Command) []string {
