@@ -10,14 +10,14 @@ import (
 const longest = 200
 
 // Closest returns the known word closest to asked, if they differ in at most two characters
-// or a third of them, ignoring case. Short words differ in half of them at most, and one of three characters not in the first.
+// or a third of them, ignoring case. Short words differ in half of them at most, and two of three characters not in the first.
 func Closest(asked string, known []string) (string, bool) {
 	n, lower := len([]rune(asked)), strings.ToLower(asked)
 	limit := max(min(2, n/2), n/3)
 	best, bestDistance := "", limit+1
 	for _, word := range known {
 		if len(asked) > longest || len(word) > len(asked)+4*limit || len(asked) > len(word)+4*limit ||
-			n == 3 && !strings.HasPrefix(strings.ToLower(word), lower[:1]) {
+			n == 3 && len(word) == 3 && !strings.HasPrefix(strings.ToLower(word), lower[:1]) {
 			continue // implausible, and a comparison costs the product of the lengths
 		}
 		if d := distance([]rune(lower), []rune(strings.ToLower(word))); d < bestDistance {
