@@ -90,7 +90,7 @@ type Selection struct {
 	N             int    `json:"n"`
 	D             int    `json:"d"`
 	// Score is the score that decided. Best is the index of the best candidate; one whose verdict is poor is the best
-	// only if all are.
+	// only if all are. Where few rows decided, the first candidate is the chosen model over all rows, the second as it was compared.
 	Score      SelectionScore `json:"score"`
 	Candidates []Candidate    `json:"candidates"`
 	Best       int            `json:"best"`
