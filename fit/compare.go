@@ -53,10 +53,8 @@ func (r *selection) parse() ([]candidateExpr, error) {
 		if r.opts.ARD {
 			e = kernel.WithARD(e)
 		}
-		if r.settings.Greedy {
-			if _, ok := e.(*kernel.Leaf); !ok {
-				return nil, problem.OptionErrorf("kernels", text, "a search starts from single leaves; it builds sums and products itself")
-			}
+		if _, leaf := e.(*kernel.Leaf); r.settings.Greedy && !leaf {
+			return nil, problem.OptionErrorf("kernels", text, "a search starts from single leaves; it builds sums and products itself")
 		}
 		if r.tried[e.String()] {
 			return nil, problem.OptionErrorf("kernels", r.text(e), "is given twice")
@@ -194,9 +192,7 @@ func (r *selection) interrupted(err error) error {
 
 // ends reports whether an error ends the comparison, not only the fit of one kernel.
 func ends(err error) bool {
-	var lost *device.LostError
-	var data *problem.DataError
-	return problem.IsCancelled(err) || errors.As(err, &lost) || errors.As(err, &data)
+	return problem.IsCancelled(err) || errors.As(err, new(*device.LostError)) || errors.As(err, new(*problem.DataError))
 }
 
 // fit fits one kernel and scores it. It frees the outcome's memory; the model and the report stay.
@@ -205,7 +201,7 @@ func (r *selection) fit(job *tuning.Job) (Candidate, *Outcome, error) {
 	c := Candidate{Kernel: job.KernelText(), Parameters: job.NumFitted()}
 	done := func(err error) (Candidate, *Outcome, error) {
 		c.Seconds = time.Since(began).Seconds()
-		if err != nil && ends(err) {
+		if ends(err) {
 			return c, nil, err
 		}
 		c.Status, c.Error = "failed", err.Error()
@@ -225,18 +221,16 @@ func (r *selection) fit(job *tuning.Job) (Candidate, *Outcome, error) {
 	if err != nil {
 		return done(err)
 	}
-	outcome.Report.Scores.CrossValidation = cv
-	outcome.Report.Warnings = append(outcome.Report.Warnings, cv.Warnings...)
-	outcome.Report.Judge()
 	rep := &outcome.Report
+	rep.Scores.CrossValidation, rep.Warnings = cv, append(rep.Warnings, cv.Warnings...)
+	rep.Judge()
 	bic := 2*rep.NLML + float64(c.Parameters)*math.Log(float64(rep.N))
 	c.NLML, c.BIC, c.CV = &rep.NLML, &bic, summary.Finite(float64(cv.NLPD))
 	if loo := rep.Scores.LeaveOneOut; loo != nil {
 		c.LOO = &loo.Sum
 	}
 	c.CVStandardized, c.CVStdError = summary.Finite(float64(cv.NLPDStandardized)), summary.Finite(float64(cv.NLPDStdError))
-	c.Verdict = rep.Verdict.Level
-	c.Status, c.Evaluations, c.Test = rep.Status, rep.Evaluations, rep.Test
+	c.Status, c.Evaluations, c.Test, c.Verdict = rep.Status, rep.Evaluations, rep.Test, rep.Verdict.Level
 	c.Seconds = time.Since(began).Seconds()
 	return c, outcome, nil
 }
@@ -245,11 +239,10 @@ func (r *selection) noneFitted() error {
 	if r.failures == nil {
 		return nil
 	}
-	all := make([]error, len(r.failures))
 	for i, err := range r.failures {
-		all[i] = fmt.Errorf("%s: %w", r.candidates[i].Kernel, err)
+		r.failures[i] = fmt.Errorf("%s: %w", r.candidates[i].Kernel, err)
 	}
-	return fmt.Errorf("no kernel could be fitted:\n%w", errors.Join(all...))
+	return fmt.Errorf("no kernel could be fitted:\n%w", errors.Join(r.failures...))
 }
 
 func (r *selection) result() *Selection {
