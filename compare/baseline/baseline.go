@@ -102,7 +102,7 @@ var errRange = fmt.Errorf("the numbers are too large or too small to compute wit
 func checkPenalties(lambdas []float64) error {
 	for i, v := range lambdas {
 		if !finite(v) || v < 0 {
-			return fmt.Errorf("Lambdas[%d] is %v; give a finite number, 0 or more", i, v)
+			return fmt.Errorf("the field Lambdas[%d] is %v; give a finite number, 0 or more", i, v)
 		}
 	}
 	return nil

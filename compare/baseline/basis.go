@@ -97,7 +97,7 @@ const maxFunctions = 100_000
 func (p Polynomial) Expand(x mat.Matrix) (*Functions, error) {
 	degree := p.Degree
 	if degree = cmp.Or(degree, 2); degree < 0 {
-		return nil, fmt.Errorf("Degree is %d; give 1 or more", degree)
+		return nil, fmt.Errorf("the field Degree is %d; give 1 or more", degree)
 	}
 	if err := checkRows(x); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (g Gaussians) Expand(x mat.Matrix) (*Functions, error) {
 		return nil, err
 	}
 	if g.Count < 0 {
-		return nil, fmt.Errorf("Count is %d; give a number above 0, or 0 for the default", g.Count)
+		return nil, fmt.Errorf("the field Count is %d; give a number above 0, or 0 for the default", g.Count)
 	}
 	scale := newScaling(x, Design{})
 	centres := farthest(scale.apply(x), cmp.Or(g.Count, defaultCentres))

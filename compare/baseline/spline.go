@@ -107,14 +107,14 @@ func (m Spline) check(x mat.Matrix) error {
 		return err
 	}
 	if kinds := SplineKinds(); m.Kind != "" && !slices.Contains(kinds, m.Kind) {
-		return fmt.Errorf("Kind is %q; give one of %q", m.Kind, kinds)
+		return fmt.Errorf("the field Kind is %q; give one of %q", m.Kind, kinds)
 	}
 	if _, d := x.Dims(); m.Knots != nil && len(m.Knots) != d {
-		return fmt.Errorf("Knots has %d lists for %d columns", len(m.Knots), d)
+		return fmt.Errorf("the field Knots has %d lists for %d columns", len(m.Knots), d)
 	}
 	for c, knots := range m.Knots {
 		if !allFinite(knots...) {
-			return fmt.Errorf("Knots[%d] is %v; give finite numbers", c, knots)
+			return fmt.Errorf("the field Knots[%d] is %v; give finite numbers", c, knots)
 		}
 	}
 	return nil

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 )
 
-var ballast []byte
+var ballast atomic.Value
 
 // Ballast keeps the collector from running all the time while the heap is small. Nobody touches it, so that it takes no memory.
-func Ballast() { ballast = make([]byte, 16<<20) }
+func Ballast() { ballast.Store(make([]byte, 16<<20)) }
 
 // Expect prepares the process for work that holds matrices of the given bytes: if these are more than a 32nd of the free memory, garbage
 // takes at most a quarter of the memory in use, and not as much again. That takes up to a tenth of the time of work that
